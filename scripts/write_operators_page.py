@@ -79,9 +79,9 @@ def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict])
     passed = sum(verdict.outcome == Outcome.PASSED for verdict in verdicts)
     yield "\n## Lists of tensors\n\n"
     yield textwrap.fill(
-        f"{', '.join(sorted(SEQUENCES))} leave nothing but the tensors themselves: exporters write them for Python lists. "
-        "All cases of theirs have such lists as inputs or outputs of the network, which is refused; the tests compare "
-        "them with ONNX Runtime inside networks.",
+        f"{', '.join(sorted(SEQUENCES))} leave nothing but the tensors themselves: exporters write them for lists of a "
+        "program. Most cases of theirs have lists as inputs or outputs of the network, which is refused; the tests "
+        "compare them with ONNX Runtime inside networks.",
         120,
         break_on_hyphens=False,
     )

@@ -12,7 +12,7 @@ from powerlab.engine.ir.constants import Constants, Value, value_of
 from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
 from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
-from powerlab.engine.ops.sequences import construct, resolved
+from powerlab.engine.ops.sequences import Known, construct, resolved
 
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
@@ -227,7 +227,7 @@ class _Inference:
         )
         if node.op_type in CONTROL:
             return self._inline(view)
-        held = resolved(view, self.sequences, self._fresh)
+        held = resolved(view, Known(self.sequences, self._fresh))
         if held is not None:
             self._add_constants(held.constants)
             self.sequences.update(held.sequences)

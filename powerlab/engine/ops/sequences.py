@@ -26,6 +26,14 @@ Sequences = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is known where a node is looked at: the sequences made before it, and how to name a tensor."""
+
+    sequences: Sequences
+    fresh: Fresh
+
+
+@dataclass(frozen=True, slots=True)
 class Resolved:
     """What a node on sequences comes to.
 
@@ -45,10 +53,10 @@ def construct(name: str, tensors: tuple[str, ...]) -> Node:
     return Node("SequenceConstruct", name, tensors, (name,))
 
 
-def _held(view: NodeView, sequences: Sequences) -> tuple[str, ...]:
-    if not view.node.inputs or view.node.inputs[0] not in sequences:
+def _held(view: NodeView, known: Known) -> tuple[str, ...]:
+    if view.node.input(0) not in known.sequences:
         view.fail("needs a sequence as its input 1")
-    return sequences[view.node.inputs[0]]
+    return known.sequences[view.node.inputs[0]]
 
 
 def _position(view: NodeView, index: int, most: int) -> int:
@@ -63,49 +71,49 @@ def _same(view: NodeView, source: str) -> Resolved:
     return Resolved((Node("Identity", view.node.name, (source,), view.node.outputs),))
 
 
-def _told(view: NodeView, fresh: Fresh, value: Value) -> Resolved:
-    name = fresh(f"{view.node.outputs[0]}/value")
+def _told(view: NodeView, known: Known, value: Value) -> Resolved:
+    name = known.fresh(f"{view.node.outputs[0]}/value")
     return Resolved(_same(view, name).nodes, {name: value})
 
 
-def _construct(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
+def _construct(view: NodeView, _known: Known) -> Resolved:
     return Resolved(sequences={view.node.outputs[0]: view.node.inputs})
 
 
-def _at(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    held = _held(view, sequences)
+def _at(view: NodeView, known: Known) -> Resolved:
+    held = _held(view, known)
     place = _position(view, 1, len(held))
     if place == len(held):
         view.fail(f"reads tensor {place} of a sequence of {place} tensors, which are counted from 0")
     return _same(view, held[place])
 
 
-def _length(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    return _told(view, fresh, np.asarray(len(_held(view, sequences)), np.int64))
+def _length(view: NodeView, known: Known) -> Resolved:
+    return _told(view, known, np.asarray(len(_held(view, known)), np.int64))
 
 
-def _insert(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    held = _held(view, sequences)
+def _insert(view: NodeView, known: Known) -> Resolved:
+    held = _held(view, known)
     place = _position(view, 2, len(held)) if view.has(2) else len(held)
     return Resolved(sequences={view.node.outputs[0]: (*held[:place], view.node.inputs[1], *held[place:])})
 
 
-def _erase(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    held = _held(view, sequences)
+def _erase(view: NodeView, known: Known) -> Resolved:
+    held = _held(view, known)
     place = _position(view, 1, len(held)) if view.has(1) else len(held) - 1
     if not held or place == len(held):
         view.fail(f"takes a tensor away that a sequence of {len(held)} does not have")
     return Resolved(sequences={view.node.outputs[0]: (*held[:place], *held[place + 1 :])})
 
 
-def _concat(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    node, held = view.node, _held(view, sequences)
+def _concat(view: NodeView, known: Known) -> Resolved:
+    node, held = view.node, _held(view, known)
     if not held:
         view.fail("joins a sequence that holds no tensor")
     axis = view.integer("axis", 0)
     nodes = []
     if view.integer("new_axis", 0):
-        rows = tuple(fresh(f"{node.outputs[0]}/{index}") for index in range(len(held)))
+        rows = tuple(known.fresh(f"{node.outputs[0]}/{index}") for index in range(len(held)))
         nodes = [
             Node("Unsqueeze", row, (name,), (row,), {"axes": (axis,)}) for name, row in zip(held, rows, strict=True)
         ]
@@ -113,15 +121,15 @@ def _concat(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
     return Resolved((*nodes, Node("Concat", node.name, held, node.outputs, {"axis": axis})))
 
 
-def _split(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
+def _split(view: NodeView, known: Known) -> Resolved:
     node, shape = view.node, view.shape(0)
     axis = view.axis(view.integer("axis", 0), len(shape))
     sizes = _sizes(view, shape[axis])
-    parts = tuple(fresh(f"{node.outputs[0]}/{index}") for index in range(len(sizes)))
-    lengths = fresh(f"{node.outputs[0]}/lengths")
+    parts = tuple(known.fresh(f"{node.outputs[0]}/{index}") for index in range(len(sizes)))
+    lengths = known.fresh(f"{node.outputs[0]}/lengths")
     nodes = [Node("Split", node.name, (node.inputs[0], lengths), parts, {"axis": axis})]
     if not view.has(1) and not view.integer("keepdims", 1):
-        rows = tuple(fresh(f"{part}/row") for part in parts)
+        rows = tuple(known.fresh(f"{part}/row") for part in parts)
         nodes += [
             Node("Squeeze", row, (part,), (row,), {"axes": (axis,)}) for part, row in zip(parts, rows, strict=True)
         ]
@@ -140,24 +148,24 @@ def _sizes(view: NodeView, size: int) -> tuple[int, ...]:
     return (each,) * whole + ((rest,) if rest else ())
 
 
-def _optional(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
+def _optional(view: NodeView, known: Known) -> Resolved:
     if not view.node.inputs:
         view.fail("holds nothing, which the engine has no form for")
-    return _handed_on(view, sequences, fresh)
+    return _handed_on(view, known)
 
 
-def _has_element(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
-    return _told(view, fresh, np.asarray(bool(view.node.inputs)))
+def _has_element(view: NodeView, known: Known) -> Resolved:
+    return _told(view, known, np.asarray(bool(view.node.inputs)))
 
 
-def _handed_on(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved:
+def _handed_on(view: NodeView, known: Known) -> Resolved:
     source = view.node.inputs[0]
-    if source in sequences:
-        return Resolved(sequences={view.node.outputs[0]: sequences[source]})
+    if source in known.sequences:
+        return Resolved(sequences={view.node.outputs[0]: known.sequences[source]})
     return _same(view, source)
 
 
-SEQUENCES: Mapping[str, Callable[[NodeView, Sequences, Fresh], Resolved]] = {
+SEQUENCES: Mapping[str, Callable[[NodeView, Known], Resolved]] = {
     "ConcatFromSequence": _concat,
     "Optional": _optional,
     "OptionalGetElement": _handed_on,
@@ -173,11 +181,11 @@ SEQUENCES: Mapping[str, Callable[[NodeView, Sequences, Fresh], Resolved]] = {
 """Operator -> what it comes to."""
 
 
-def resolved(view: NodeView, sequences: Sequences, fresh: Fresh) -> Resolved | None:
+def resolved(view: NodeView, known: Known) -> Resolved | None:
     """Return what a node on sequences comes to, an Identity of one too; None for a node on tensors alone."""
     node = view.node
     if node.op_type in SEQUENCES:
-        return SEQUENCES[node.op_type](view, sequences, fresh)
-    if node.op_type == "Identity" and node.input(0) in sequences:
-        return _handed_on(view, sequences, fresh)
+        return SEQUENCES[node.op_type](view, known)
+    if node.op_type == "Identity" and node.input(0) in known.sequences:
+        return _handed_on(view, known)
     return None

@@ -1,9 +1,10 @@
 // Depthwise convolution in the blocked layout: one filter a channel; out = activate(conv(x) + bias + y).
 //
 // Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. A row is cut into tiles of nearly equal width, at
-// most kDepthwisePixels. Rows of x may lie in a ring, as in conv_chain.hpp. Kernels of 3 x 3 and 5 x 5 with strides of
-// 1 or 2 load each pixel of a tile once into registers, for two rows of the output where they are 3 x 3: a load for
-// each multiplication made them four times slower. All ways add up in the same order.
+// most kDepthwisePixels; equal ones side by side are a run, computed by one call. Rows of x may lie in a ring, as in
+// conv_chain.hpp. Kernels of 3 x 3 and 5 x 5 with strides of 1 or 2 load each pixel of a tile once into registers, for
+// two rows of the output where they are 3 x 3: a load for each multiplication made them four times slower. Larger ones
+// of strides 1 compute two rows of the output with each pixel they load. All ways add up in the same order.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -29,7 +30,8 @@ static inline const float* ring_row(const RowRing& ring, std::int64_t i) {
   return ring.data + (slot < ring.slots ? slot : slot % ring.slots) * ring.row;
 }
 
-// One tile: `residual` is null where there is none; rows of out and of the residual lie so many floats apart.
+// A run of `count` tiles of equal width, side by side, which moves on as they are computed. `residual` is null where
+// there is none; rows of out and of the residual lie so many floats apart.
 struct DepthwiseTile {
   const Step* step;
   const RowRing* ring;
@@ -37,8 +39,18 @@ struct DepthwiseTile {
   const float* bias;
   float* out;
   const float* residual;
-  std::int64_t x_offset, out_row, residual_row;
+  std::int64_t x_offset, out_row, residual_row, count;
 };
+
+// Moves on to the next tile of a run, P pixels on; false where there is none.
+template <int P>
+static inline __attribute__((always_inline)) bool depthwise_next(DepthwiseTile& t) {
+  if (--t.count == 0) return false;
+  t.x_offset += P * t.step->stride_w * kWidth;
+  t.out += P * kWidth;
+  if (t.residual) t.residual += P * kWidth;
+  return true;
+}
 
 template <int R, int P>
 static inline __attribute__((always_inline)) void depthwise_finish(const DepthwiseTile& t, Vec (&acc)[R][P]) {
@@ -97,55 +109,99 @@ static inline __attribute__((always_inline)) void depthwise_load(Vec (&x)[N], co
 
 // A kernel of 3 x 3, strides S, R rows of the output.
 template <int S, int R, int P>
-static __attribute__((noinline)) void depthwise_3x3(const DepthwiseTile& t) {
-  Vec acc[R][P];
-  depthwise_start(t, acc);
-  POWERLAB_UNROLL
-  for (int i = 0; i < (R - 1) * S + 3; ++i) {
-    Vec x[(P - 1) * S + 3];
-    depthwise_load(x, ring_row(*t.ring, i) + t.x_offset);
+static __attribute__((noinline)) void depthwise_3x3(DepthwiseTile& t) {
+  do {
+    Vec acc[R][P];
+    depthwise_start(t, acc);
     POWERLAB_UNROLL
-    for (int r = 0; r < R; ++r) {
-      const int ky = i - r * S;
-      if (ky >= 0 && ky < 3) depthwise_taps<3, S, P>(acc[r], x, t.weights + ky * 3 * kWidth);
+    for (int i = 0; i < (R - 1) * S + 3; ++i) {
+      Vec x[(P - 1) * S + 3];
+      depthwise_load(x, ring_row(*t.ring, i) + t.x_offset);
+      POWERLAB_UNROLL
+      for (int r = 0; r < R; ++r) {
+        const int ky = i - r * S;
+        if (ky >= 0 && ky < 3) depthwise_taps<3, S, P>(acc[r], x, t.weights + ky * 3 * kWidth);
+      }
     }
-  }
-  depthwise_finish(t, acc);
+    depthwise_finish(t, acc);
+  } while (depthwise_next<P>(t));
 }
 
 // A kernel of 5 x 5, strides S, one row of the output.
 template <int S, int P>
-static __attribute__((noinline)) void depthwise_5x5(const DepthwiseTile& t) {
-  Vec acc[1][P];
-  depthwise_start(t, acc);
-  for (int ky = 0; ky < 5; ++ky) {
-    Vec x[(P - 1) * S + 5];
-    depthwise_load(x, ring_row(*t.ring, ky) + t.x_offset);
-    depthwise_taps<5, S, P>(acc[0], x, t.weights + ky * 5 * kWidth);
+static __attribute__((noinline)) void depthwise_5x5(DepthwiseTile& t) {
+  do {
+    Vec acc[1][P];
+    depthwise_start(t, acc);
+    for (int ky = 0; ky < 5; ++ky) {
+      Vec x[(P - 1) * S + 5];
+      depthwise_load(x, ring_row(*t.ring, ky) + t.x_offset);
+      depthwise_taps<5, S, P>(acc[0], x, t.weights + ky * 5 * kWidth);
+    }
+    depthwise_finish(t, acc);
+  } while (depthwise_next<P>(t));
+}
+
+// One kernel row over one row of x, pixels that are multiplied `stride` floats apart and taps `across`.
+template <int P>
+static inline __attribute__((always_inline)) void depthwise_row(Vec (&acc)[P], const float* x, const float* weights,
+                                                                int taps, std::int64_t across, std::int64_t stride) {
+  for (int kx = 0; kx < taps; ++kx, weights += kWidth, x += across) {
+    const Vec w = load(weights);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[p] += w * load(x + p * stride);
   }
-  depthwise_finish(t, acc);
 }
 
 // Any kernel, one row of the output.
 template <int P>
-static __attribute__((noinline)) void depthwise_any(const DepthwiseTile& t) {
+static __attribute__((noinline)) void depthwise_any(DepthwiseTile& t) {
   const Step& s = *t.step;
-  Vec acc[1][P];
-  depthwise_start(t, acc);
-  const std::int64_t stride = kWidth * static_cast<std::int64_t>(s.stride_w);
-  const float* weights = t.weights;
-  for (int ky = 0; ky < s.kernel_h; ++ky) {
-    const float* x = ring_row(*t.ring, ky * static_cast<std::int64_t>(s.dilation_h)) + t.x_offset;
-    for (int kx = 0; kx < s.kernel_w; ++kx, weights += kWidth, x += s.dilation_w * kWidth) {
-      const Vec w = load(weights);
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[0][p] += w * load(x + p * stride);
+  const std::int64_t stride = kWidth * static_cast<std::int64_t>(s.stride_w), across = s.dilation_w * kWidth;
+  do {
+    Vec acc[1][P];
+    depthwise_start(t, acc);
+    const float* weights = t.weights;
+    for (int ky = 0; ky < s.kernel_h; ++ky, weights += s.kernel_w * kWidth) {
+      const float* x = ring_row(*t.ring, ky * static_cast<std::int64_t>(s.dilation_h)) + t.x_offset;
+      depthwise_row<P>(acc[0], x, weights, s.kernel_w, across, stride);
     }
-  }
-  depthwise_finish(t, acc);
+    depthwise_finish(t, acc);
+  } while (depthwise_next<P>(t));
 }
 
-using DepthwiseFunction = void (*)(const DepthwiseTile&);
+// Dense kernels of strides 1, two rows of the output: most rows of x are read for both, so that two multiplications
+// take one load.
+template <int P>
+static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
+  const int taps = t.step->kernel_w, rows = t.step->kernel_h;
+  // Compilers that know it keep pixels for the next taps in registers, which only some processors have enough of.
+  const std::int64_t pixel = kDepthwiseHolds5x5 ? kWidth : t.step->x.pixel;
+  const std::int64_t row = taps * kWidth;
+  do {
+    Vec acc[2][P];
+    depthwise_start(t, acc);
+    depthwise_row<P>(acc[0], ring_row(*t.ring, 0) + t.x_offset, t.weights, taps, pixel, pixel);
+    const float* weights = t.weights;
+    for (int i = 1; i < rows; ++i) {
+      const float* x = ring_row(*t.ring, i) + t.x_offset;
+
+      for (int kx = 0; kx < taps; ++kx, weights += kWidth, x += pixel) {
+        const Vec first = load(weights + row), second = load(weights);
+        POWERLAB_UNROLL
+        for (int p = 0; p < P; ++p) {
+          const Vec value = load(x + p * pixel);
+          acc[0][p] += first * value;
+          acc[1][p] += second * value;
+        }
+      }
+    }
+    depthwise_row<P>(acc[1], ring_row(*t.ring, rows) + t.x_offset, weights, taps, pixel, pixel);
+    depthwise_finish(t, acc);
+  } while (depthwise_next<P>(t));
+}
+
+using DepthwiseFunction = void (*)(DepthwiseTile&);
 
 // The functions for one kind of kernel: for one row and for two, by width.
 struct DepthwiseKind {
@@ -158,9 +214,11 @@ struct DepthwiseWidths {};
 #if defined(__AVX512F__) || defined(__aarch64__)
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7>;
 using AnyDepthwiseWidths = AllDepthwiseWidths;
+using TwoDepthwiseWidths = AllDepthwiseWidths;
 #else
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3>;
 using AnyDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
+using TwoDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6>;
 #endif
 
 template <int S, int... P>
@@ -177,14 +235,19 @@ constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
 }
 static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})};
 static constexpr DepthwiseKind kDepthwise5x5[] = {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})};
+template <int... P>
+constexpr DepthwiseKind make_two(DepthwiseWidths<P...>) {
+  return {2, static_cast<int>(sizeof...(P)), {depthwise_any<P>...}, {depthwise_two<P>...}};
+}
 static constexpr DepthwiseKind kDepthwiseAny = make_any(AnyDepthwiseWidths{});
+static constexpr DepthwiseKind kDepthwiseTwo = make_two(TwoDepthwiseWidths{});
 
 static const DepthwiseKind& depthwise_kind(const Step& s) {
   const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w && s.stride_h <= 2;
   const bool dense = s.dilation_h == 1 && s.dilation_w == 1;
   if (square && dense && s.kernel_h == 3) return kDepthwise3x3[s.stride_h - 1];
   if (kDepthwiseHolds5x5 && square && dense && s.kernel_h == 5) return kDepthwise5x5[s.stride_h - 1];
-  return kDepthwiseAny;
+  return dense && s.stride_h == 1 && s.stride_w == 1 && s.kernel_h > 1 ? kDepthwiseTwo : kDepthwiseAny;
 }
 
 // `count` rows of one block of s.out, which begin at `out`; `ring` is where the first one reads.
@@ -192,6 +255,7 @@ static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t bloc
                            const float* residual) {
   const DepthwiseKind& kind = depthwise_kind(s);
   const std::int64_t tiles = (s.out.w + kind.pixels - 1) / kind.pixels;
+  const std::int64_t wide = s.out.w / tiles, wider = s.out.w % tiles;  // so many tiles have one pixel more
   RowRing from = ring;
   DepthwiseTile t;
   t.step = &s;
@@ -204,14 +268,16 @@ static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t bloc
     rows = kind.rows < count - y ? kind.rows : count - y;
     from.first = (ring.first + y * s.stride_h) % ring.slots;
     const DepthwiseFunction* functions = rows == 1 ? kind.one : kind.two;
-    for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const std::int64_t begin = tile * s.out.w / tiles, end = (tile + 1) * s.out.w / tiles;
+    const auto compute = [&](std::int64_t begin, std::int64_t pixels, std::int64_t tiles_alike) {
       t.x_offset = begin * s.stride_w * kWidth;
       t.out = out + y * s.out.row + begin * kWidth;
       t.residual = residual ? residual + y * s.y.row + begin * kWidth : nullptr;
-      functions[end - begin - 1](t);
-      for (std::int64_t row = 0; row < rows; ++row) finish(s, {t.out + row * t.out_row, 0, kWidth, 1, end - begin});
-    }
+      t.count = tiles_alike;
+      functions[pixels - 1](t);
+    };
+    if (wider > 0) compute(0, wide + 1, wider);
+    compute(wider * (wide + 1), wide, tiles - wider);
+    for (std::int64_t row = y; row < y + rows; ++row) finish(s, {out + row * s.out.row, 0, kWidth, 1, s.out.w});
   }
 }
 

@@ -94,7 +94,8 @@ static void preactivated_multiply(const Step& s, const ConvUnit& unit, const Pre
     t.x = input + begin * kWidth;
     t.out = sums + unit.first_block * t.out_plane + begin * kWidth;
     t.prefetch = next_weights + tile * tile_bytes;
-    conv_function(conv_functions(1, kWidth), unit.blocks, end - begin)(t);
+    t.count = 1;
+    conv_run(conv_function(conv_functions(1, kWidth), unit.blocks, end - begin), t);
     prefetch_pixels(s, part.next, {part.pixels.begin + begin, part.pixels.begin + end});
   }
 }

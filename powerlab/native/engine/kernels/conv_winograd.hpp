@@ -139,14 +139,18 @@ static void winograd_multiply(const Step& s, const ConvUnit& unit, std::int64_t 
   t.kernel_h = t.kernel_w = 1;
   t.first = true;
   const char* next_weights = reinterpret_cast<const char*>(weights) + steps * unit.blocks * kWidth * 4;
-  const std::int64_t parts = (tiles + most - 1) / most;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t begin = part * tiles / parts, end = (part + 1) * tiles / parts;
+  const std::int64_t parts = (tiles + most - 1) / most, wide = tiles / parts, wider = tiles % parts;
+  const auto multiply = [&](std::int64_t begin, std::int64_t pixels, std::int64_t count) {
     t.x = input + begin * kWidth;
     t.out = products + begin * kWidth;
     t.prefetch = next_weights + begin * tile_bytes;
-    conv_function(conv_functions(1, kWidth), unit.blocks, end - begin)(t);
-  }
+    t.count = count;
+    t.x_next = t.out_next = pixels * kWidth;
+    t.prefetch_next = pixels * tile_bytes;
+    conv_run(conv_function(conv_functions(1, kWidth), unit.blocks, pixels), t);
+  };
+  if (wider > 0) multiply(0, wide + 1, wider);  // so many have one tile more
+  multiply(wider * (wide + 1), wide, parts - wider);
 }
 
 template <int M, int R>

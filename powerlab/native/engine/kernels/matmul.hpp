@@ -4,7 +4,7 @@
 // chunk of the inner axis; every step broadcasts one value of each row of a and multiplies it with one vector of b a
 // block. a is read where it lies, whatever its strides; b is packed by a step of its own. As K. Goto and R. van de
 // Geijn, "Anatomy of high-performance matrix multiplication" (2008), describe it: a chunk of some panels of b stays in
-// the second-level cache while all rows of a pass over it, and the rows of a tile in the first.
+// the second-level cache while all rows of a pass over it, tile by tile.
 //
 // Packed b: [batch][panel][inner][vector of the panel][v]; its ceil(columns / v) vectors are dealt to ceil(vectors /
 // kTileBlocks) panels of nearly equal size, and what fills up the last vector is 0.
@@ -68,51 +68,61 @@ static void pack_matrix(const Step& s, int thread, int threads) {
   }
 }
 
-// One tile's work on one chunk of the inner axis.
+// The work of a run of tiles of equal height, one below the other, on one chunk of the inner axis.
 struct MatmulTile {
   const float *a, *b;
   float* out;
   std::int64_t a_row, a_inner, out_row, inner;
   int lanes;  // of the last vector, that are columns
   bool first;
+  std::int64_t count;  // tiles of the run
 };
 
-template <int B, int P>
-static __attribute__((noinline)) void matmul_tile(const MatmulTile& t) {
-  const bool full = t.lanes == kWidth;
-  Vec acc[B][P];
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) {
-      const float* held = t.out + p * t.out_row + b * kWidth;
-      acc[b][p] = t.first ? Vec{} : b + 1 < B || full ? load_unaligned(held) : load_lanes(held, t.lanes);
-    }
-  }
-  const float *a = t.a, *b = t.b;
-  if (t.a_inner == 1) {
-    const char* nothing = reinterpret_cast<const char*>(b);
-    conv_lanes<B, P>(acc, a, t.a_row, static_cast<int>(t.inner), b, nothing, 0);
-  } else {
-    for (std::int64_t i = 0; i < t.inner; ++i, a += t.a_inner, b += B * kWidth) {
-      conv_lane<B, P>(acc, a, a + 3 * t.a_row, t.a_row, b);
-    }
-  }
-  POWERLAB_UNROLL
-  for (int v = 0; v < B; ++v) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) {
-      float* to = t.out + p * t.out_row + v * kWidth;
-      if (v + 1 < B || full) {
-        *reinterpret_cast<UnalignedVec*>(to) = acc[v][p];
-      } else {
-        store_lanes(to, acc[v][p], t.lanes);
-      }
-    }
-  }
+// Moves on to the next tile of a run; false where there is none.
+static inline bool matmul_next(MatmulTile& t, std::int64_t rows) {
+  t.a += rows * t.a_row;
+  t.out += rows * t.out_row;
+  return --t.count > 0;
 }
 
-using MatmulTileFunction = void (*)(const MatmulTile&);
+template <int B, int P>
+static __attribute__((noinline)) void matmul_tile(MatmulTile& t) {
+  const bool full = t.lanes == kWidth;
+  do {
+    Vec acc[B][P];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) {
+        const float* held = t.out + p * t.out_row + b * kWidth;
+        acc[b][p] = t.first ? Vec{} : b + 1 < B || full ? load_unaligned(held) : load_lanes(held, t.lanes);
+      }
+    }
+    const float *a = t.a, *b = t.b;
+    if (t.a_inner == 1) {
+      const char* nothing = reinterpret_cast<const char*>(b);
+      conv_lanes<B, P>(acc, a, t.a_row, static_cast<int>(t.inner), b, nothing, 0);
+    } else {
+      for (std::int64_t i = 0; i < t.inner; ++i, a += t.a_inner, b += B * kWidth) {
+        conv_lane<B, P>(acc, a, a + 3 * t.a_row, t.a_row, b);
+      }
+    }
+    POWERLAB_UNROLL
+    for (int v = 0; v < B; ++v) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) {
+        float* to = t.out + p * t.out_row + v * kWidth;
+        if (v + 1 < B || full) {
+          *reinterpret_cast<UnalignedVec*>(to) = acc[v][p];
+        } else {
+          store_lanes(to, acc[v][p], t.lanes);
+        }
+      }
+    }
+  } while (kRuns && matmul_next(t, P));
+}
+
+using MatmulTileFunction = void (*)(MatmulTile&);
 
 struct MatmulTileTable {
   MatmulTileFunction at[kTileBlocks * kTilePixels];
@@ -134,6 +144,7 @@ static void matmul(const Step& s, int thread, int threads) {
   const Panels panels(columns);
   const std::int64_t chunk = s.numbers[0], together = s.numbers[1];
   const std::int64_t tiles = (rows + kTilePixels - 1) / kTilePixels, groups = (panels.count + together - 1) / together;
+  const std::int64_t low = rows / tiles, higher = rows % tiles;  // so many tiles have one row more, and come first
   const Range units = share(count_of(out, batch_axes) * groups * tiles, thread, threads);
   MatmulTile t;
   t.a_row = a.stride[batch_axes];
@@ -152,16 +163,21 @@ static void matmul(const Step& s, int thread, int threads) {
     for (std::int64_t k = 0; k < inner; k += chunk) {
       t.inner = inner - k < chunk ? inner - k : chunk;
       t.first = k == 0;
-      for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
-        const std::int64_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
-        t.a = a_data + row * t.a_row + k * t.a_inner;
-        for (std::int64_t panel = first_panel; panel < last_panel; ++panel) {
-          const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-          const std::int64_t left = columns - (begin + width - 1) * kWidth;
-          t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
-          t.b = b_data + begin * kWidth * inner + k * width * kWidth;
+      for (std::int64_t panel = first_panel; panel < last_panel; ++panel) {
+        const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
+        const std::int64_t left = columns - (begin + width - 1) * kWidth;
+        t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
+        t.b = b_data + begin * kWidth * inner + k * width * kWidth;
+        for (std::int64_t tile = first_tile; tile < last_tile;) {
+          const std::int64_t height = low + (tile < higher), row = tile * low + (tile < higher ? tile : higher);
+          const std::int64_t end = tile < higher && higher < last_tile ? higher : last_tile;  // of those as high
+          t.count = end - tile;
+          t.a = a_data + row * t.a_row + k * t.a_inner;
           t.out = out_data + row * t.out_row + begin * kWidth;
-          kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
+          do {
+            kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
+          } while (!kRuns && matmul_next(t, height));
+          tile = end;
         }
       }
     }

@@ -17,9 +17,11 @@
 #if defined(__clang__)
 #define POWERLAB_UNROLL _Pragma("clang loop unroll(full)")
 #define POWERLAB_UNROLL_BY_2 _Pragma("clang loop unroll_count(2)")
+#define POWERLAB_UNROLL_BY_4 _Pragma("clang loop unroll_count(4)")
 #else
 #define POWERLAB_UNROLL _Pragma("GCC unroll 64")
 #define POWERLAB_UNROLL_BY_2 _Pragma("GCC unroll 2")
+#define POWERLAB_UNROLL_BY_4 _Pragma("GCC unroll 4")
 #endif
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -39,13 +41,13 @@ static inline Vec broadcast(float s) { return Vec{} + s; }
 // Not-a-number passes through unchanged, so that a broken model shows it.
 #if defined(__aarch64__)
 // Arm's maximum and minimum do so by themselves, but no operator means them.
-static inline Vec clamp(Vec v, Vec low, Vec high) { return vminq_f32(vmaxq_f32(v, low), high); }
+static inline Vec at_least(Vec v, Vec low) { return vmaxq_f32(v, low); }
+static inline Vec at_most(Vec v, Vec high) { return vminq_f32(v, high); }
 #else
-static inline Vec clamp(Vec v, Vec low, Vec high) {
-  v = v < low ? low : v;
-  return v > high ? high : v;
-}
+static inline Vec at_least(Vec v, Vec low) { return v < low ? low : v; }
+static inline Vec at_most(Vec v, Vec high) { return v > high ? high : v; }
 #endif
+static inline Vec clamp(Vec v, Vec low, Vec high) { return at_most(at_least(v, low), high); }
 static inline Vec clamp(Vec v, float low, float high) { return clamp(v, broadcast(low), broadcast(high)); }
 
 // What ends most kernels: what is below 0 is multiplied by the slope, then all is clamped.
