@@ -1,18 +1,21 @@
 """Record one full grid of real runs on this machine, for bench/search.py.
 
-    python bench/record_grid.py squeezenet            # one of GRIDS; writes bench/grids/squeezenet.json
+    python bench/record_grid.py squeezenet                     # one of GRIDS; writes bench/grids/squeezenet.json
+    python bench/record_grid.py resnet18-slices --add --blocks 2   # two more repeats of every point
     python bench/record_grid.py --list
 
 Every point (threads x batch x engine x slices x spin time) gets three repeats, in three blocks that are each shuffled.
 To be done in two minutes, a point keeps one worker for its repeats, and a window is half a second: far shorter than a
-sweep's, so the scatter is larger than a sweep's. The power is powerlab's estimate for machines without a sensor, and
-the file says so.
+sweep's, so the scatter is larger than a sweep's. Where it hides which point is best, `--add` measures more blocks: the
+truth is then the median of more repeats. The power is powerlab's estimate for machines without a sensor, and the file
+says so.
 
 Nobody else may use the machine: beside a process that keeps a core busy, runs of one point differ by a factor of two,
 beside another guest of a virtual machine's host by 1.4, and which point is best is an accident. So a run begins when
-the machine is idle and at its usual speed, which a fixed computation on all processors tells. A run during which other
-processes used more than OTHERS_CORES, or after which that computation takes SLOWER times its least time, is made again,
-at the end of its block; the file says how many were.
+the machine is idle and at its usual speed, which a fixed computation on all processors tells. It takes the place of any
+rest before a run: a guest that has rested may wake with two of its processors on one core of the host. A run during
+which other processes used more than OTHERS_CORES, or after which that computation takes SLOWER times its least time, is
+made again, at the end of its block; the file says how many were.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic, perf_counter, sleep
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is loaded
 
@@ -87,9 +91,12 @@ class Yardstick:
         self._matrix = np.random.default_rng(1).random((256, 256), np.float32)
         self._least_s = min(self._after_a_rest() for _ in range(50))
 
-    def slower(self) -> float:
-        """Return how many times its least time the computation takes now."""
+    def slower(self, for_s: float = 0.0) -> float:
+        """Return how many times its least time the computation takes, after it was made again and again so long."""
+        end_s = monotonic() + for_s
         self._seconds()  # wakes the processors
+        while monotonic() < end_s:
+            self._seconds()
         return self._seconds() / self._least_s
 
     def _after_a_rest(self) -> float:
@@ -108,16 +115,16 @@ class Yardstick:
         return perf_counter() - begin_s
 
 
-def record(plan: SweepPlan) -> tuple[list[dict[str, object]], int]:
+def record(plan: SweepPlan, repeats: range = range(REPEATS)) -> tuple[list[dict[str, object]], int]:
     """Return a row for each run, in the order in which they were made, and how many were made again."""
-    shuffler, (energy,) = random.Random(plan.seed), Estimate().channels(Sysroot())
+    shuffler, (energy,) = random.Random(f"{plan.seed} {repeats.start}"), Estimate().channels(Sysroot())
     rows: list[dict[str, object]] = []
     again = 0
     with ExitStack() as stack:
         workers = _loaded(plan, stack)
         yardstick = Yardstick()
         deadline_s = monotonic() + PATIENCE_S
-        for repeat in range(REPEATS):
+        for repeat in repeats:
             left = deque(shuffler.sample(list(workers), len(workers)))
             while left:
                 point = left.popleft()
@@ -162,8 +169,8 @@ def _wait_until_idle(yardstick: Yardstick, deadline_s: float) -> None:
     """Wait until nobody else uses the machine; gives up at a time of the monotonic clock."""
     while True:
         others = BackgroundLoad()
-        sleep(IDLE_S)
-        if others.cores() <= OTHERS_CORES and yardstick.slower() <= SLOWER:
+        slower = yardstick.slower(IDLE_S)
+        if others.cores() <= OTHERS_CORES and slower <= SLOWER:
             return
         if monotonic() > deadline_s:
             raise SystemExit(
@@ -189,30 +196,37 @@ def _row(point: Point, repeat: int, latencies_ns: list[int], power_w: float) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", nargs="?", choices=list(GRIDS))
+    parser.add_argument("--blocks", type=int, default=REPEATS, help="repeats of every point (default: %(default)s)")
+    parser.add_argument("--add", action="store_true", help="add them to those that the grid has")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     if args.list or args.grid is None:
         print(*GRIDS, sep="\n")
         return
-    plan = GRIDS[args.grid]
-    rows, again = record(plan)
+    path, plan = FOLDER / f"{args.grid}.json", GRIDS[args.grid]
+    before: dict[str, Any] = json.loads(path.read_text()) if args.add else {"rows": []}
+    done = 1 + max((row[before["columns"].index("repeat")] for row in before["rows"]), default=-1)
+    machine = f"{platform.node()}: {cpu_model(Sysroot())}, {platform.release()}"
+    if args.add and before["machine"] != machine:
+        raise SystemExit(f"{args.grid} was recorded on {before['machine']}; no other machine can add to it.")
+    rows, again = record(plan, range(done, done + args.blocks))
     if not rows:
         raise SystemExit(f"{args.grid}: no point could be run.")
     document = {
         "title": args.grid,
         "model": plan.models[0],
-        "machine": f"{platform.node()}: {cpu_model(Sysroot())}, {platform.release()}",
-        "recorded": datetime.now(UTC).date().isoformat(),
+        "machine": machine,
+        "recorded": ", ".join(filter(None, (before.get("recorded"), datetime.now(UTC).date().isoformat()))),
         "window_s": WINDOW_S,
         "power": "estimated (estimate:host)",
         "others_cores": OTHERS_CORES,
         "slower": SLOWER,
-        "made_again": again,
+        "made_again": again + before.get("made_again", 0),
         "columns": list(rows[0]),
     }
     head = json.dumps(document, indent=1).removesuffix("\n}")
-    lines = ",\n  ".join(json.dumps(list(row.values())) for row in rows)
-    (FOLDER / f"{args.grid}.json").write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
+    lines = ",\n  ".join(json.dumps(row) for row in (*before["rows"], *(list(row.values()) for row in rows)))
+    path.write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
     print(f"{args.grid}: {len(rows)} runs, {again} more were disturbed")
 
 

@@ -5,9 +5,9 @@ mode is set with powerlab's own controller, and time and power follow from what 
 real time. A run scatters around the truth by SCATTER, chosen larger than the 0.2 % that the simulator itself has.
 
 A recorded grid's truth is the median of each point's repeats, and a run draws one of them: without putting it back,
-until all have been drawn. Three repeats do not tell which of several good points is the best: :attr:`Grid.scatter` says
-how far they are apart, and :meth:`Grid.again` how far the answer of the same grid, recorded once more, would be from
-the best.
+until all have been drawn. Three repeats do not tell which of several good points is the best, so some grids have more,
+of several recordings: :attr:`Grid.scatter` says how far they are apart, and :meth:`Grid.again` how far the answer of
+the same grid, recorded once more with REPEATS, would be from the best.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean, median
 
@@ -81,12 +82,12 @@ class Grid:
 
     @property
     def scatter(self) -> float:
-        """How far a point's repeats are apart, as a share of their median: mean of each goal's best three points."""
+        """How far REPEATS of a point are apart, as a share of their median: mean of each goal's best three points."""
         found = []
         for goal in GOALS if self.repeats else ():
             for point in sorted(self.truth, key=lambda one: -self.goal(one, goal))[:3]:
                 runs = [of_goal(figures, goal) for figures in self.repeats[point]]
-                found.append((max(runs) - min(runs)) / median(runs))
+                found += [(max(some) - min(some)) / median(some) for some in combinations(runs, REPEATS)]
         return fmean(found) if found else 0.0
 
     @property
@@ -112,8 +113,8 @@ class Grid:
 
         The mean of RECORDINGS draws of a residual bootstrap (Efron & Tibshirani, An Introduction to the Bootstrap,
         1993, chapter 9): every point's truth times the median of three deviations, each drawn from those of all points
-        with as many threads. A deviation is a run's logarithm less its point's mean, times √(3/2) for the mean taken
-        off. 0 on a simulated board, whose truth is known.
+        with as many threads. A deviation is a run's logarithm less its point's mean, times √(n / (n - 1)) for the mean
+        of its n runs taken off. 0 on a simulated board, whose truth is known.
         """
         if goal not in self._again:
             self._again[goal] = self._recorded_again(goal) if self.repeats else 0.0
@@ -123,7 +124,7 @@ class Grid:
         dice = np.random.default_rng(0)
         truth = np.log([self.goal(point, goal) for point in self.points])
         runs = np.log([[of_goal(figures, goal) for figures in self.repeats[point]] for point in self.points])
-        off = (runs - runs.mean(axis=1, keepdims=True)) * np.sqrt(REPEATS / (REPEATS - 1))
+        off = (runs - runs.mean(axis=1, keepdims=True)) * np.sqrt(runs.shape[1] / (runs.shape[1] - 1))
         threads = np.array([point.threads for point in self.points])
         drawn = np.empty((RECORDINGS, len(self.points), REPEATS))
         for count in set(threads.tolist()):

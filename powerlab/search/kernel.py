@@ -63,16 +63,16 @@ class Kernel:
         self.mean = columns[others] @ prior.mean
         squares = (space.numbers**2).sum(axis=1)
         inner = space.numbers[ones] @ space.numbers[others].T
-        self._distance = np.maximum(squares[ones][:, None] + squares[others][None, :] - 2 * inner, 0.0)
+        distance = np.maximum(squares[ones][:, None] + squares[others][None, :] - 2 * inner, 0.0)
         self._itself = (ones[:, None] == others[None, :]).astype(np.float64)
         alike = space.labels[ones][:, None, :] == space.labels[others][None, :, :]
         self._same = alike.sum(axis=2, dtype=np.float64)
-        self._share = SHARED ** (space.labels.shape[1] - self._same)
+        share = SHARED ** (space.labels.shape[1] - self._same)
+        self._smooth = {octaves: np.exp(-distance / (2 * octaves**2)) * share for octaves in _OCTAVES}
 
     def between(self, choice: Hyperparameters) -> Matrix:
         """Return ones x others."""
-        smooth = np.exp(-self._distance / (2 * choice.octaves**2)) * self._share
-        own = choice.own_sd**2 * self._itself
+        smooth, own = self._smooth[choice.octaves], choice.own_sd**2 * self._itself
         return np.asarray(self._linear + choice.label_sd**2 * self._same + choice.remainder_sd**2 * smooth + own)
 
 

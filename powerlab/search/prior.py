@@ -67,8 +67,13 @@ _POWER_ON_GPU: dict[str, _Slope] = {
 """Where a graphics processor computes, its clocks and limits decide, and the cores only hand it work."""
 _UNKNOWN: _Slope = (0.0, 0.3)
 BEND = 0.1
-"""Standard deviation of the change of a slope over one octave, of the same number or of another: threads pay less at a
-high clock, where each costs more power."""
+"""Standard deviation of the coefficient of a product of two numbers: threads pay less at a high clock, where each costs
+more power. That of a number with itself changes its slope by twice as much over one octave."""
+_CLOCKS = ("cpu-max", "gpu-max", "gpu-lock", "intel-gpu-max")
+_BEND_OF_POWER: _Slope = (0.15, 0.15)
+"""Of a clock with itself. Power is a part that stays and one that grows with V²f, about as f²: its slope rises from 0
+towards 2 or 3: by 2² ln(2) / 4 = 0.7 at most over an octave. Time, a sum of parts that grow as 1/f or not at all, bends
+by a fourth of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +92,9 @@ def prior_of(quantity: str, names: Sequence[str], on_gpu: bool = False) -> Prior
     if quantity == THROUGHPUT:
         slopes = [(float(name == "batch") - mean, off) for name, (mean, off) in zip(names, slopes, strict=True)]
     ln2 = np.log(2.0)
-    bends = [(0.0, BEND)] * (len(names) * (len(names) + 1) // 2)
+    of_clocks = {at for at, name in enumerate(names) if quantity == POWER and name in _CLOCKS}
+    pairs = zip(*np.triu_indices(len(names)), strict=True)
+    bends = [_BEND_OF_POWER if one == other and one in of_clocks else (0.0, BEND) for one, other in pairs]
     both = np.array([*slopes, *bends], dtype=np.float64).reshape(-1, 2) * ln2
     return Prior(mean=both[:, 0], deviation=both[:, 1])
 

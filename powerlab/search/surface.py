@@ -75,11 +75,11 @@ class Surface:
         self._everywhere = Kernel(space, self._prior, self._at, np.arange(len(space.points)))
         self._values = np.array(values, dtype=np.float64)
         self._among = Kernel(space, self._prior, self._at, self._at)
-        noisier = np.ones(len(self._at))
-        self._fits = self._fitted(noisier)
+        self._fits = self._fitted(np.ones(len(self._at)))
         if len(self._at) >= _LEAST_FOR_LEAVE_ONE_OUT:
-            noisier = np.maximum(1.0, self._left_out() / _DOUBT)
-            self._fits = self._fitted(noisier)
+            doubt = self._left_out() / _DOUBT
+            if doubt.max() > 1.0:
+                self._fits = self._fitted(np.maximum(1.0, doubt))
         self._widening = self._widened()
         self.mean = sum((fit.weight * fit.mean for fit in self._fits), np.zeros(len(space.points)))
 

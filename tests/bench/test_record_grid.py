@@ -30,8 +30,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, *, idle: float, during: list[float], s
     monkeypatch.setattr(
         record_grid, "Estimate", lambda: SimpleNamespace(channels=lambda _: [SimpleNamespace(read=float)])
     )
-    monkeypatch.setattr(record_grid, "Yardstick", lambda: SimpleNamespace(slower=lambda: next(speeds, 1.0)))
-    monkeypatch.setattr(record_grid, "sleep", lambda seconds: None)
+    monkeypatch.setattr(record_grid, "Yardstick", lambda: SimpleNamespace(slower=lambda for_s=0.0: next(speeds, 1.0)))
 
 
 def test_a_disturbed_run_is_made_again_within_its_repeat(monkeypatch):
@@ -41,6 +40,12 @@ def test_a_disturbed_run_is_made_again_within_its_repeat(monkeypatch):
     assert [row["repeat"] for row in rows] == [0] * 4 + [1] * 4 + [2] * 4
     for repeat in range(3):
         assert len({(row["batch"], row["threads"]) for row in rows if row["repeat"] == repeat}) == 4
+
+
+def test_further_blocks_continue_the_repeats(monkeypatch):
+    fake(monkeypatch, idle=0.0, during=[])
+    rows, _ = record_grid.record(PLAN, range(3, 5))
+    assert [row["repeat"] for row in rows] == [3] * 4 + [4] * 4
 
 
 def test_a_run_is_made_again_after_which_the_machine_is_slow_and_none_begins_then(monkeypatch):

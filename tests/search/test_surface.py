@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,3 +67,12 @@ def test_a_contest_ranks_by_what_the_runs_say_and_the_leader_does_not_beat_itsel
     assert np.all(found.gain >= -1e-12)
     slow = [at for at in NUMBERS if LATENCY[at] > LATENCY[found.leader] + 0.2]
     assert found.chance[slow].max() < 0.01
+
+
+def test_power_between_two_clocks_is_expected_below_what_a_power_law_says():
+    caps = (1_000_000, 1_400_000, 2_000_000)
+    plan = replace(PLAN, modes=tuple(f"cpu-max={cap}kHz" for cap in caps), threads=(4,), batch_sizes=(1,))
+    space = space_of(plan.points(), {})
+    lowest, between, highest = ([point.mode for point in space.points].index(mode) for mode in plan.modes)
+    surface = Surface(space, "power_w", [lowest, highest] * 3, [math.log(10.0), math.log(30.0)] * 3)
+    assert surface.mean[between] < (surface.mean[lowest] + surface.mean[highest]) / 2 - 0.02
