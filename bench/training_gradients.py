@@ -23,7 +23,7 @@ from rich.table import Table
 
 from powerlab.backends.training.batch import LABELS, batch, target_of
 from powerlab.backends.training.torch_functions import torch_functions
-from powerlab.backends.training.torch_loss import torch_loss
+from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
@@ -32,7 +32,9 @@ from powerlab.engine.training import Sgd, TrainingSession
 NETWORKS = (
     "alexnet",
     "densenet121@64",
+    "densenet201@64",
     "efficientnet-b0@64",
+    "fcn5",
     "gru",
     "gru-reset-after",
     "lstm2",
@@ -40,10 +42,17 @@ NETWORKS = (
     "mobilenetv3@64",
     "resnet18@64",
     "resnet50@64",
+    "resnet101@64",
+    "resnet152@64",
     "rnn",
     "squeezenet@64",
+    "vgg16",
     "vit-tiny",
+    "yolov3-tiny@96",
+    "yolov3@96",
 )
+
+KINKS = ("Clip", "LeakyRelu", "Relu")
 
 RECURRENT: dict[str, tuple[str, int, dict[str, object]]] = {
     "gru": ("GRU", 3, {}),
@@ -67,9 +76,9 @@ def without_dropout(graph: Graph) -> Graph:
 
 
 def without_kinks(graph: Graph) -> Graph:
-    """Return a network whose activations bend instead of break: softplus for Relu and Clip."""
+    """Return a network whose activations bend instead of break: softplus for Relu, LeakyRelu and Clip."""
     return graph.rewritten(
-        Node("Softplus", node.name, node.inputs[:1], node.outputs) if node.op_type in ("Clip", "Relu") else node
+        Node("Softplus", node.name, node.inputs[:1], node.outputs) if node.op_type in KINKS else node
         for node in graph.nodes
     )
 
@@ -110,8 +119,9 @@ def by_torch(graph: Graph, weights: tuple[str, ...], x: Any, labels: Any, dtype:
     for function in torch_functions(torch, graph):
         made = function.compute(*(values[name] for name in function.inputs))
         values.update(zip(function.outputs, made if isinstance(made, tuple) else (made,), strict=False))
-    given = torch.tensor(labels)
-    torch_loss(torch, graph)(values, {LABELS: given.to(kind) if given.is_floating_point() else given}).backward()
+    given = {name: torch.tensor(value) for name, value in labels_for_torch(graph, {LABELS: labels}).items()}
+    given = {name: value.to(kind) if value.is_floating_point() else value for name, value in given.items()}
+    torch_loss(torch, graph)(values, given).backward()
     return {name: np.asarray(values[name].grad.double()) for name in weights}
 
 
@@ -128,7 +138,7 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1, help="of images and labels")
-    parser.add_argument("--smooth", action="store_true", help="softplus for Relu and Clip, which have no kink then")
+    parser.add_argument("--smooth", action="store_true", help=f"softplus for {', '.join(KINKS)}")
     asked = parser.parse_args()
     table = Table("network", "weights", "builtin, median", "largest", "torch float32, median", "largest")
     for name in asked.networks:
