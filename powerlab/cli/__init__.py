@@ -36,6 +36,8 @@ GROUPS = {
         "trends": "show a model's figures over time, and where they changed",
         "baseline": "name the sweeps that later ones are judged against",
         "gate": "judge a change against a baseline, for continuous integration",
+        "learn": "find the energy of training to a stated accuracy, from a stored run",
+        "scaling": "simulate training on many nodes, from the recorded steps of a stored run",
         "audit": "recompute a stored run from its raw record, and check it against MLPerf Power's rules",
     },
     "Device": {

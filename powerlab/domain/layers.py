@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric, MetricKind
@@ -119,6 +120,8 @@ class LayerProfile:
         whole: the whole inference, measured in windows of its own between the layers'.
         layers: in the order of the plan.
         total_of_layers: what they add up to.
+        total_of_parts: what those of each part of a step of training add up to, by its name, in order; time is within a
+            step. Empty for an inference.
         energy_ratio: energy of the whole ÷ energy of its layers; None without power.
         time_ratio: time of the whole ÷ time of its layers when each is repeated alone: what caches make of it.
         roof: None where it was not measured.
@@ -147,3 +150,4 @@ class LayerProfile:
     roof: Roof | None
     no_roof: str
     findings: tuple[Finding, ...] = ()
+    total_of_parts: Mapping[str, Whole] = field(default_factory=dict)

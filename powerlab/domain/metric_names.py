@@ -27,6 +27,9 @@ _SAID: Mapping[str, tuple[str, ...]] = {
     "idle_power_w": ("idle", "idle power", "idle W"),
     "energy_per_image_j": ("J/img", "J/image", "joule", "joules", "energy", "energy per image"),
     "energy_above_idle_per_image_j": ("J/img above idle", "above idle", "energy above idle"),
+    "forward_energy_j": ("forward energy",),
+    "backward_energy_j": ("backward energy",),
+    "update_energy_j": ("update energy",),
     "efficiency_img_per_s_per_w": (
         *("img/s/W", "images/s/W", "fps/W", "img/J", "images/J", "images per joule", "efficiency"),
     ),

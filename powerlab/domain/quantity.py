@@ -92,6 +92,9 @@ METRICS: dict[str, MetricKind] = {
     "energy_above_idle_per_image_j": MetricKind(
         unit="J/img", title="Energy per image above idle", higher_is_better=False
     ),
+    "forward_energy_j": MetricKind(unit="J", title="Energy of a step's forward pass", higher_is_better=False),
+    "backward_energy_j": MetricKind(unit="J", title="Energy of a step's backward pass", higher_is_better=False),
+    "update_energy_j": MetricKind(unit="J", title="Energy of a step's update of the weights", higher_is_better=False),
     "efficiency_img_per_s_per_w": MetricKind(
         unit="img/s/W", title="Efficiency (images per joule)", higher_is_better=True
     ),

@@ -11,6 +11,7 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.energy.in_step import in_step_parts, missed_shares
+from powerlab.measure.energy.of_parts import PartEnergy, part_energies
 from powerlab.measure.energy.total import TotalEnergy, energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.output_accuracy import accuracy_metrics, label_metrics
@@ -52,19 +53,29 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
     )
     images = timed.count * point.workload.images_per_query
     energy, idle = _usable_energy(evidence, findings, timed), idle_around(evidence.idle_before, evidence.idle_after)
+    of_parts = () if energy is None else _of_parts(point, timed, evidence)
     return Figures(
         findings=findings,
         verdict=worst_verdict(findings),
         metrics=(
             *latency_metrics_from(point.workload, timed, provenance),
             *(() if energy is None else energy_metrics(energy, idle, images)),
+            *(one.metric() for one in of_parts),
             *temperature_metrics(evidence.traces, timed.window_ns),
             *_worker_metrics(evidence, provenance),
             *(() if evidence.output_accuracy is None else accuracy_metrics(evidence.output_accuracy, provenance)),
             *(() if evidence.labelled_accuracy is None else label_metrics(evidence.labelled_accuracy, provenance)),
         ),
-        budget=() if energy is None else energy_budget(energy, idle, images),
+        budget=(
+            *(() if energy is None else energy_budget(energy, idle, images)),
+            *(line for one in of_parts for line in one.budget()),
+        ),
     )
+
+
+def _of_parts(point: Point, timed: TimedInferences, evidence: Evidence) -> tuple[PartEnergy, ...]:
+    """Return the energy of the parts of a step of training; slices of a batch go through them in turns."""
+    return tuple(part_energies(evidence.total_traces(), timed)) if point.workload.slices == 1 else ()
 
 
 def _usable_energy(evidence: Evidence, findings: tuple[Finding, ...], timed: TimedInferences) -> TotalEnergy | None:

@@ -13,7 +13,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.training import OPTIMIZERS, TRAINERS
 from powerlab.domain.workload import Workload, WorkloadKind
 from powerlab.engine.training.optimizers import OPTIMIZERS as OF_THE_ENGINE
-from powerlab.measure.worker.simulated_work import inference_work
+from powerlab.measure.worker.simulated_work import inference_work, query_works
 from small_network import write_small_network
 
 
@@ -68,7 +68,11 @@ def test_a_spin_time_and_a_precision_are_refused(network):
             trainer("builtin", network, **more)
 
 
-def test_a_step_is_three_inferences_of_work_on_a_simulated_board(network):
-    answers = Workload(model=network, batch_size=4)
-    trains = Workload(model=network, batch_size=4, kind=WorkloadKind.TRAIN, optimizer="sgd")
-    assert inference_work(trains).flops == 3 * inference_work(answers).flops > 0
+def test_a_step_is_three_inferences_of_work_and_an_update_on_a_simulated_board(network):
+    inference = inference_work(Workload(model=network, batch_size=4))
+    step = query_works(Workload(model=network, batch_size=4, kind=WorkloadKind.TRAIN, optimizer="sgd"))
+    assert list(step) == ["forward", "backward", "update"]
+    assert step["forward"] == inference
+    assert step["backward"].flops == 2 * inference.flops > 0
+    adam = query_works(Workload(model=network, batch_size=4, kind=WorkloadKind.TRAIN, optimizer="adam"))
+    assert adam["update"].bytes_moved == 7 / 3 * step["update"].bytes_moved > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from powerlab.boards.simulator import create_tree, layout, pacer, pacing
-from powerlab.boards.simulator.load import busy_threads
+from powerlab.boards.simulator.load import busy_threads, load_now
 from powerlab.boards.simulator.pacing import SimulatedPacer
 from powerlab.boards.simulator.physics import PowerModel, Work, inference_s
 from powerlab.boards.simulator.state import read_settings
@@ -101,6 +101,18 @@ def test_a_machine_that_wakes_the_worker_late_does_not_slow_the_board(
     pace.close()
     expected_s = 100 * inference_s(MODEL, read_settings(board, SIMULATION).state(8), WORK)
     assert (clock.now_ns - start_ns) / 1e9 == pytest.approx(expected_s + late_s, rel=1e-6)
+
+
+def test_parts_of_a_step_follow_each_other_each_with_its_own_switching(
+    board: Sysroot, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pace, seen = SimulatedPacer(board, 8, Level()), []
+    monkeypatch.setattr(clock, "sleep", lambda seconds: (seen.append(load_now(board)), Clock.sleep(clock, seconds)))
+    took_ns = pace.parts([(WORK, 1.1), (TRAFFIC, 0.5)])
+    assert [(load.threads, load.activity) for load in seen] == [(8, 1.1), (8, 0.5)]
+    assert [ns / 1e9 for ns in took_ns] == pytest.approx([pace.seconds(work) for work in (WORK, TRAFFIC)])
+    assert load_now(board) == (0, 1.0, 0.0)
+    pace.close()
 
 
 def test_a_long_interruption_is_not_followed_by_a_burst(board: Sysroot, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from powerlab.cli import main, parser
@@ -27,9 +28,11 @@ READING = {
     "compare": ("{sweep}",),
     "export": ("--sweep", "{sweep}"),
     "gate": ("{sweep}", "--baseline", "main"),
+    "learn": ("{run}", "--labelled-images", "{images}", "--accuracy", "90%"),
     "report": ("{sweep}", "--output", "{folder}/report.html"),
     "runs list": ("--sweep", "{sweep}"),
     "runs show": ("{run}",),
+    "scaling": ("{run}",),
     "sweep list": (),
     "sweep show": ("{sweep}",),
     "trends": ("--model", "resnet50"),
@@ -83,7 +86,8 @@ class World:
     run: str
 
     def words(self, name: str, folder: Path) -> list[str]:
-        names = {"sweep": self.sweep[:8], "run": self.run[:13], "folder": folder}
+        np.savez(images := folder / "images.npz", x=np.zeros((4, 3, 32, 32), np.float32), labels=np.zeros(4, np.int64))
+        names = {"sweep": self.sweep[:8], "run": self.run[:13], "folder": folder, "images": images}
         return [*name.split(), *(word.format(**names) for word in READING[name])]
 
 

@@ -15,6 +15,7 @@ from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.power import Part, Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run
+from powerlab.measure.percentiles.latency import is_latency
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, legend_above, plain
 from powerlab_dashboards.charts.choice import Choice
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
@@ -336,6 +337,47 @@ class TestPowerTrace:
         band = made["layout"]["shapes"][0]
         assert (band["x0"], band["x1"]) == (-14.0, -10.0)
         assert made["layout"]["annotations"][0]["text"] == "cool-down 4 s"
+
+    def with_parts(self, *, slices: int = 1, **changes: Any) -> Figure:
+        """A run of 250 steps of about 20 ms, of which 30 % go forward, 60 % backward, and the rest updates weights."""
+        found = recorded_run()
+        latency = next(filter(is_latency, found.traces))
+        at_s = 0.0 * latency.value
+        parts = []
+        for name, share in (("forward", 0.3), ("backward", 0.6), ("update", 0.1)):
+            rail = dataclasses.replace(latency.rail, name=name)
+            time_ns = latency.time_ns + np.round(at_s * 1e9).astype(np.int64)
+            parts.append(Trace(rail=rail, time_ns=time_ns, value=share * latency.value))
+            at_s = at_s + share * latency.value
+        workload = dataclasses.replace(found.run.point.workload, slices=slices)
+        run = dataclasses.replace(found.run, point=dataclasses.replace(found.run.point, workload=workload))
+        made = self.chart.build(RunTraces(run=run, traces=(*found.traces, *parts), **changes), View())
+        assert not isinstance(made, NoChart)
+        go.Figure(made)
+        json.dumps(made, allow_nan=False)
+        return made
+
+    def test_parts_of_steps_are_bars_that_follow_each_other(self) -> None:
+        made = self.with_parts()
+        forward, backward, update = made["data"][-3:]
+        assert [line["name"] for line in (forward, backward, update)] == made["layout"]["yaxis3"]["ticktext"]
+        assert made["layout"]["yaxis3"]["ticktext"] == ["forward pass", "backward pass", "update of the weights"]
+        assert forward["x"][1::3] == pytest.approx(backward["x"][::3], abs=2e-6)
+        assert backward["x"][1::3] == pytest.approx(update["x"][::3], abs=2e-6)
+        assert forward["x"][2::3] == [None] * (len(forward["x"]) // 3)
+        dots = [line for line in made["data"] if line["mode"] == "markers"]
+        assert [line["name"] for line in dots] == ["latency"]
+
+    def test_parts_are_shaded_where_few_steps_are_in_view(self) -> None:
+        whole, near = (self.with_parts(**span)["layout"]["shapes"] for span in ({}, {"span_s": (1.0, 1.4)}))
+        assert len(whole) == 3
+        assert len(near) > 3 + 3 * 15
+        late = self.with_parts(span_s=(1.015, 1.2))["layout"]["yaxis3"]["ticktext"]
+        assert late == ["forward pass", "backward pass", "update of the weights"]
+        assert {shape["fillcolor"] for shape in near[3:]} == {LIGHT.colour(place) for place in range(3)}
+
+    def test_parts_of_slices_which_take_turns_are_not_drawn(self) -> None:
+        assert "yaxis3" not in self.with_parts(slices=2)["layout"]
 
     def test_a_part_of_the_time_is_shown_as_asked(self) -> None:
         assert self.recorded(span_s=(1.0, 2.0))["layout"]["xaxis"]["range"] == [1.0, 2.0]

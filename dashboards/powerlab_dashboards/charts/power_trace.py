@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, folded, layout, legend_above
+from powerlab_dashboards.charts.part_bands import MOST_BANDS, bands, step_parts
 from powerlab_dashboards.charts.run_traces import Phase, RunTraces, phases
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.trace_panels import Panel, panels
@@ -29,7 +30,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     found = list(panels(theme, data, SAMPLE_LIMIT // 2 if view.narrow else SAMPLE_LIMIT))
     if not found:
         return NoChart(_("All traces of this run are too short to plot."))
-    names = [folded(line["name"], view) for panel in found for line in panel.lines if line["mode"] == "lines"]
+    names = [folded(line["name"], view) for panel in found for line in panel.lines if _named(line)]
     legend, legend_px = legend_above(names, narrow=view.narrow)
     top_px = legend_px + _TOP_PX
     plot_px = sum(panel.height_px for panel in found) + _GAP_PX * (len(found) - 1)
@@ -49,29 +50,42 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
             anchor=f"y{_suffix(len(found) - 1)}",
         ),
     )  # fmt: skip
-    figure_layout |= _bands(theme, known, span_s)
+    shaded = _bands(theme, known, span_s)
+    figure_layout |= shaded | {"shapes": [*shaded["shapes"], *bands(theme, step_parts(data, MOST_BANDS))]}
     data_lines: list[dict[str, Any]] = []
     above_px = 0
     for index, panel in enumerate(found):
         domain = [1 - (above_px + panel.height_px) / plot_px, 1 - above_px / plot_px]
-        more = {"rangemode": "tozero"} if panel.from_zero else {}
+        more = {"rangemode": "tozero"} if panel.from_zero else _of_places(panel)
         figure_layout[f"yaxis{_suffix(index)}"] = axis(
             theme,
             _in_two_lines(panel.title),
             domain=[max(0.0, domain[0]), domain[1]],
             anchor="x",
             fixedrange=True,
-            nticks=5,
-            **more,
+            **({"nticks": 5} | more),
         )
         data_lines += [
             line
-            | {"name": folded(line["name"], view), "showlegend": line["mode"] == "lines"}
+            | {"name": folded(line["name"], view), "showlegend": _named(line)}
             | {"xaxis": "x", "yaxis": f"y{_suffix(index)}"}
             for line in panel.lines
         ]
         above_px += panel.height_px + _GAP_PX
     return {"data": data_lines, "layout": figure_layout}
+
+
+def _named(line: dict[str, Any]) -> bool:
+    """Tell whether the legend has a line; dots speak for themselves, and bars have their names beside them."""
+    return bool(line.get("showlegend", line["mode"] == "lines"))
+
+
+def _of_places(panel: Panel) -> dict[str, Any]:
+    """Return the axis of a panel whose lines lie at places; of any other one nothing."""
+    count = len(panel.places)
+    if not count:
+        return {}
+    return {"tickvals": list(range(count)), "ticktext": list(panel.places), "range": [count - 0.4, -0.6]}
 
 
 def _in_two_lines(title: str) -> str:
@@ -118,7 +132,8 @@ CHART = Chart(
     caption=mark(
         "Power, clocks, temperatures and the latency of every query on one time axis. The figures are computed from "
         "the timed part; of warm-up and cool-down ten samples a second are kept; idle baselines may be shared with the "
-        "runs beside this one. Where samples are more than pixels, the extremes of neighbours are drawn."
+        "runs beside this one. Where samples are more than pixels, the extremes of neighbours are drawn. Zoom into a "
+        "run that trains: up to 400 steps in view show their parts, and up to 60 are shaded by them."
     ),
     build=build,
 )

@@ -1,4 +1,4 @@
-"""The panels of a run over time: power, clocks, temperatures, and the latency of each query, as Plotly lines."""
+"""The panels of a run over time: power, clocks, temperatures, latencies and parts of queries, as Plotly lines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from powerlab.domain.power import POWER_QUANTITIES, RailQuantity, Trace
 from powerlab_dashboards.charts.base import plain
+from powerlab_dashboards.charts.part_bands import MOST_BARS, bars, is_part, step_parts
 from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.series import Curve, rail_curve, thin, total_curve
 from powerlab_dashboards.charts.theme import Theme
@@ -29,12 +30,14 @@ class Panel:
         height_px: of the panel.
         lines: Plotly traces.
         from_zero: whether the axis begins at 0.
+        places: what stands on the axis at 0, 1, 2 ... from the top; none where it is one of numbers.
     """
 
     title: str
     height_px: int
     lines: list[dict[str, Any]]
     from_zero: bool = False
+    places: tuple[str, ...] = ()
 
 
 def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
@@ -50,7 +53,7 @@ def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
         (RailQuantity.TEMPERATURE, mark("temperature, °C (%(provenance)s)"), 1.0, 120, "%{y:.1f} °C"),
         (RailQuantity.LATENCY, mark("latency, ms (%(provenance)s)"), 1e3, 170, "%{y:.4~g} ms"),
     ):
-        traces = [trace for trace in data.traces if trace.rail.quantity is quantity]
+        traces = [trace for trace in data.traces if trace.rail.quantity is quantity and not is_part(trace)]
         lines = list(_lines(theme, traces, data.origin_ns, factor, sample_limit))
         if lines:
             dots = quantity is RailQuantity.LATENCY
@@ -60,6 +63,14 @@ def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
                 lines=[line | {"hovertemplate": unit} | (_dots(theme) if dots else {}) for line in lines],
                 from_zero=dots,
             )
+    steps = step_parts(data, MOST_BARS)
+    if steps:
+        yield Panel(
+            title=_("parts of a step (%(provenance)s)", provenance=_words(filter(is_part, data.traces))),
+            height_px=24 * (len(steps) + 1),
+            lines=bars(theme, steps),
+            places=tuple(part.words for part in steps),
+        )
 
 
 def _words(traces: Iterable[Trace]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from powerlab.boards.simulator import layout
@@ -57,6 +57,10 @@ class Pacer:
         They follow on each other without a pause: the load stays between them.
         """
         yield
+
+    def parts(self, works: Sequence[tuple[Work, float]]) -> list[int]:  # noqa: ARG002  a real board needs no telling
+        """Run the parts of one inference, each with its own switching; return how long each of them took, in ns."""
+        return []
 
     def close(self) -> None:
         """Take the worker's load off the board."""
@@ -134,6 +138,26 @@ class SimulatedPacer(Pacer):
         finally:
             self._activity, self._stays = 1.0, False
             self._publish(busy=False)
+
+    def parts(self, works: Sequence[tuple[Work, float]]) -> list[int]:
+        """Run the parts of one inference, each with its own switching; return how long each of them took, in ns.
+
+        The load stays between them.
+
+        Args:
+            works: what each of them has to do, and its switching as :meth:`at` takes it.
+        """
+        took_ns, stayed, self._stays = [], self._stays, True
+        try:
+            for work, self._activity in works:
+                begin_ns = time.monotonic_ns()
+                with self.inference(work):
+                    pass
+                took_ns.append(time.monotonic_ns() - begin_ns)
+        finally:
+            self._activity, self._stays = 1.0, stayed
+            self._publish(busy=stayed)
+        return took_ns
 
     def close(self) -> None:
         """Take the worker's load off the board."""

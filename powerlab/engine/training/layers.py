@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Floats
+from powerlab.engine.training.parts import PARTS
 from powerlab.engine.training.plans import StepPlan
 from powerlab.engine.training.session import TrainingSession
 
@@ -19,6 +20,14 @@ _UPDATE_LABEL = ".update"
 
 BACKWARD, UPDATE, LOSS = " backward", " update", "loss"
 """What stands behind a layer's name where its gradients are computed, or its weights moved; and the loss's own name."""
+
+
+def part_of(name: str) -> str:
+    """Return the part of a step, of :data:`powerlab.engine.training.parts.PARTS`, that a layer of this name is in."""
+    forward, backward, update = PARTS
+    if name.endswith(UPDATE):
+        return update
+    return backward if name == LOSS or name.endswith(BACKWARD) else forward
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def rail_energy(trace: Trace, start_ns: int, end_ns: int) -> RailEnergy:
 def _from_power(trace: Trace, time_s: Floats, window_s: float) -> tuple[float, dict[str, float], float | None]:
     """Integrate samples; what lies before the first and after the last one is as they are."""
     lag = lag_of(trace.rail, trace.read_cost_ns)
-    curve = _Trapezoid(time_s, trace.value)
+    curve = Trapezoid(time_s, trace.value)
     energy_j, edge_j = lagged_energy(lambda lag_s: curve.upto(window_s + lag_s) - curve.upto(lag_s), lag)
     shown_s = (lag.mean_s, window_s + lag.mean_s)
     widest_j, rest_j = level_bounds_j(time_s, trace.value, shown_s, trace.rail.resolution)
@@ -113,7 +113,7 @@ def _from_power(trace: Trace, time_s: Floats, window_s: float) -> tuple[float, d
     )
 
 
-class _Trapezoid:
+class Trapezoid:
     """The integral of samples that are joined by straight lines, from the first one on."""
 
     def __init__(self, time_s: Floats, power_w: Floats) -> None:
@@ -152,6 +152,6 @@ def _slopes_j(knots: Knots, lag_s: float, window_s: float) -> float | None:
     """Return the trapezoid over the counter's mean power between its values; None for fewer than three values."""
     if knots.time_s.size < 3:
         return None
-    curve = _Trapezoid((knots.time_s[1:] + knots.time_s[:-1]) / 2, knots.slopes_w)
+    curve = Trapezoid((knots.time_s[1:] + knots.time_s[:-1]) / 2, knots.slopes_w)
     ends_j = curve.upto(np.array([lag_s, window_s + lag_s]))
     return float(ends_j[1] - ends_j[0])

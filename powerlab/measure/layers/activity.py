@@ -8,17 +8,28 @@ the mean over an inference is 1: the whole draws what it always draws there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from powerlab.engine.codegen.work import StepWork
 
 _LEAST, _MOST = 0.6, 1.4
 _HALF_WAY_FLOPS_PER_BYTE = 10.0
 
 
-def activities(work: Sequence[StepWork], step_ns: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, ...]:
+class Arithmetic(Protocol):
+    """What some step does."""
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations."""
+
+    @property
+    def bytes_moved(self) -> float:
+        """Bytes to and from memory."""
+
+
+def activities(work: Sequence[Arithmetic], step_ns: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, ...]:
     """Return each step's switching as a multiple of what the whole has on the mean.
 
     Args:

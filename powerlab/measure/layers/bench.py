@@ -88,8 +88,8 @@ class Bench:
         self._activities = (1.0,) * len(steps)
         self._works = (NO_WORK,) * len(steps)
         if not self._pace.computes:
-            whole = graph_work(graph)
-            self._works = step_works(training_work(whole) if request.optimizer else whole, works)
+            whole = training_work(graph, request.optimizer) if request.optimizer else graph_work(graph)
+            self._works = step_works(whole, works)
             self._activities = activities(works, self._modelled_ns(self._pace))
         return Steps(
             tier=subject.tier,

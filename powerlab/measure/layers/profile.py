@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.layers import Layer, LayerProfile, Roof
+from powerlab.domain.layers import Layer, LayerProfile, Roof, Whole
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import Point
+from powerlab.engine.training.layers import part_of
+from powerlab.engine.training.parts import PARTS
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.layers.figures import (
     Mean,
@@ -109,7 +111,28 @@ def layer_profile(measured: Measured) -> LayerProfile:
         roof=measured.roof,
         no_roof=measured.no_roof,
         findings=_findings(measured),
+        total_of_parts=dict(_parts(measured, alone, whole, clock)),
     )
+
+
+def _parts(
+    measured: Measured, alone: Sequence[StepWindow], whole: _Inferences, clock: Provenance
+) -> Iterator[tuple[str, Whole]]:
+    """Yield what the layers of each part of a step of training add up to; nothing for an inference."""
+    if not measured.point.workload.trains:
+        return
+    for name in PARTS:
+        own = [window for window in alone if part_of(measured.steps.labels[window.step]) == name]
+        powers = [window.energy for window in own if window.energy is not None]
+        step_ns = whole.step_ns[:, [window.step for window in own]]
+        yield (
+            name,
+            whole_figures(
+                mean_of_series(step_ns.sum(axis=1)).metric("layer_time_ms", _MS, clock),
+                sum_of_layers(powers, step_ns * _S) if own and len(powers) == len(own) else None,
+                measured.idle,
+            ),
+        )
 
 
 def _whole(windows: Sequence[StepWindow]) -> _Inferences:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
+from powerlab.boards.simulator import Pacer, pacer
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.workload import Processor, Workload
@@ -43,6 +43,7 @@ from powerlab.sysroot import Sysroot
 
 if TYPE_CHECKING:
     from powerlab.measure.layers.bench import Bench
+    from powerlab.measure.worker.simulated_query import SimulatedQuery
 
 
 class Job:
@@ -51,7 +52,7 @@ class Job:
     def __init__(self, request: Load) -> None:
         on_gpu = request.workload.processor is Processor.GPU
         self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads, on_gpu)
-        self._work = NO_WORK if self._pace.computes else _simulated_work(request)
+        self._simulated = None if self._pace.computes else _simulated_query(request, self._pace)
         self._tried = False
         self._parts = PartLog()
         self._inferences = request.workload.inferences_per_query
@@ -86,10 +87,11 @@ class Job:
     def answer(self) -> None:
         """Answer one query."""
         for _ in range(self._inferences):
-            with self._pace.inference(self._work):
-                if self._pace.computes:
-                    self._slices.run()
-                    self._parts.note(self._slices.part_ns)
+            if self._simulated is not None:
+                self._parts.note(self._simulated.wait())
+            else:
+                self._slices.run()
+                self._parts.note(self._slices.part_ns)
 
     def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
         """Do what is asked for with the loaded model."""
@@ -131,11 +133,11 @@ def _little_endian(values: array[int]) -> bytes:
     return values.tobytes()
 
 
-def _simulated_work(request: Load) -> Work:
-    """Return what an inference has to do. Workers on real boards need not load the built-in engine for it."""
-    from powerlab.measure.worker.simulated_work import inference_work
+def _simulated_query(request: Load, pace: Pacer) -> SimulatedQuery:
+    """Return what is waited for in place of a query. Workers on real boards need not load what it needs."""
+    from powerlab.measure.worker.simulated_query import SimulatedQuery
 
-    return inference_work(request.workload)
+    return SimulatedQuery(request.workload, pace)
 
 
 def _bench() -> Bench:

@@ -6,7 +6,7 @@ all else is taken to be fused into them. That is the same for every engine and p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from powerlab.boards.simulator import Work
 from powerlab.domain.errors import PowerlabError
@@ -15,12 +15,18 @@ from powerlab.engine.codegen.work import FLOAT_BYTES, StepWork
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.statistics import macs
+from powerlab.engine.training.parameters import parameters_of
+from powerlab.engine.training.parts import PARTS
 
 UNREADABLE_IMAGE = Work(1e9, 5e7)
 """Stands in for an image of a network that the built-in engine cannot read, and other engines may: 1 GFLOP, 50 MB."""
-_STEP_PASSES = 3.0
-"""A step of training in inferences: each layer's gradients, of its input and of its weights, are as much work as it is
+_BACKWARD_PASSES = 2.0
+"""A backward pass in forward passes: each layer's gradients, of its input and of its weights, are as much work as it is
 (OpenAI, AI and Compute, 2018)."""
+_FLOATS_OF_AN_UPDATE = {"sgd": 3, "momentum": 5, "nesterov": 5, "adam": 7, "adamw": 7}
+"""What an optimizer reads and writes for each weight: its gradient, and the weight and its own memory twice."""
+_FLOPS_OF_A_FLOAT = 2
+"""A multiplication and an addition for each of these, about."""
 _PREPARED_FLOPS, _PREPARED_BYTES = 20.0, 100.0
 """What each number of an input takes that is made from a picture inside the timed part. Chosen."""
 
@@ -37,23 +43,37 @@ def graph_work(graph: Graph) -> Work:
 
 
 def inference_work(workload: Workload) -> Work:
-    """Return the work of one inference of a whole batch, however it is sliced."""
+    """Return the work of one inference of a whole batch, or of one step of training, however it is sliced."""
+    return sum(query_works(workload).values(), start=Work(0.0, 0.0, calls=0.0))
+
+
+def query_works(workload: Workload) -> Mapping[str, Work]:
+    """Return the work of the parts of one step of training by name, in order; an inference has one without a name."""
     try:
         graph = load_graph(workload.model, batch_size=workload.batch_size)
     except PowerlabError:
-        return Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)
-    work = graph_work(graph)
+        return {"": Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)}
     if workload.trains:
-        work = training_work(work)
+        return step_parts(graph, workload.optimizer)
+    work = graph_work(graph)
     if workload.preparation is Preparation.INSIDE:
         numbers = sum(info.elements for info in graph.inputs)
         work += Work(_PREPARED_FLOPS * numbers, _PREPARED_BYTES * numbers, calls=0.0)
-    return work
+    return {"": work}
 
 
-def training_work(inference: Work) -> Work:
+def step_parts(graph: Graph, optimizer: str) -> dict[str, Work]:
+    """Return the work of the parts of a step of training, in order; both passes are one call of the engine."""
+    forward = graph_work(graph)
+    backward = Work(_BACKWARD_PASSES * forward.flops, _BACKWARD_PASSES * forward.bytes_moved, calls=0.0)
+    weights = sum(graph.tensors[name].elements for name in parameters_of(graph))
+    floats = _FLOATS_OF_AN_UPDATE[optimizer] * weights
+    return dict(zip(PARTS, (forward, backward, Work(_FLOPS_OF_A_FLOAT * floats, FLOAT_BYTES * floats)), strict=True))
+
+
+def training_work(graph: Graph, optimizer: str) -> Work:
     """Return the work of a step of training."""
-    return Work(_STEP_PASSES * inference.flops, _STEP_PASSES * inference.bytes_moved)
+    return sum(step_parts(graph, optimizer).values(), start=Work(0.0, 0.0, calls=0.0))
 
 
 def step_works(whole: Work, steps: Sequence[StepWork]) -> tuple[Work, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Workload
+from powerlab.domain.workload import Workload, WorkloadKind
 from powerlab.measure.energy.budget import Part
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.layers.messages import WHOLE, Steps
@@ -219,3 +220,28 @@ def test_figures_scale_with_time(scale):
     profile = layer_profile(measured(*windows))
     assert profile.whole.energy.value == pytest.approx(0.118 * scale)
     assert profile.time_ratio.value == pytest.approx(1)
+
+
+def trained(*labels: str, windows: tuple[StepWindow, ...] = ()) -> Measured:
+    """What was measured of a step of training, whose layers have these names."""
+    workload = Workload(model="net.onnx", batch_size=4, kind=WorkloadKind.TRAIN, optimizer="sgd")
+    point = Point(workload=workload, threads=2, mode="MAXN")
+    return measured(*windows, steps=msgspec.structs.replace(STEPS, labels=labels), point=point)
+
+
+def test_layers_of_a_step_are_added_up_by_its_parts():
+    profile = layer_profile(trained("conv", "conv backward", "conv update"))
+    assert list(profile.total_of_parts) == ["forward", "backward", "update"]
+    for layer, whole in zip(profile.layers, profile.total_of_parts.values(), strict=True):
+        assert whole.time.value == pytest.approx(layer.time.value)
+        assert whole.energy.value == pytest.approx(layer.energy.value)
+        assert whole.energy.high - whole.energy.value == pytest.approx(layer.energy.high - layer.energy.value, rel=0.01)
+    assert not layer_profile(measured()).total_of_parts
+
+
+def test_a_part_whose_power_is_missing_has_its_time_alone():
+    windows = (alone(0), alone(1, energy=None), alone(2), whole())
+    found = layer_profile(trained("conv", "loss", "conv update", windows=windows)).total_of_parts
+    assert found["backward"].energy is None
+    assert found["backward"].time.value == pytest.approx(4.0)
+    assert found["update"].energy is not None

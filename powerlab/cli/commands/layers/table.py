@@ -34,6 +34,8 @@ def layer_table(profile: LayerProfile, optimizers: Sequence[str] = ()) -> Table:
     for layer, point in zip(profile.layers, roofline(profile), strict=True):
         table.add_row(*(Text(cell) for cell in _cells(layer, point)))
     table.add_section()
+    for name, part in profile.total_of_parts.items():
+        table.add_row(*_whole_cells(f"sum of {name}", part, _share_percent(part, profile), alone=False))
     shares = sum(layer.share_percent for layer in profile.layers)
     table.add_row(*_whole_cells("sum of layers", profile.total_of_layers, shares, alone=True))
     table.add_row(*_whole_cells("whole", profile.whole, 100.0, alone=False), style="bold")
@@ -78,6 +80,14 @@ def _whole_cells(name: str, whole: Whole, percent: float, *, alone: bool) -> tup
     energies = (format_figure(_milli(metric)) for metric in (whole.energy, whole.above_idle))
     times = ("", time) if alone else (time, "")
     return ("", name, "", "", *times, format_figure(whole.power), *energies, f"{percent:.1f}", "", "")
+
+
+def _share_percent(part: Whole, profile: LayerProfile) -> float:
+    """Return a part's share of the whole's energy; of its time where there is no energy."""
+    whole = profile.whole
+    if part.energy is not None and whole.energy is not None:
+        return 100 * part.energy.value / whole.energy.value
+    return 100 * part.time.value / whole.time.value
 
 
 def _milli(metric: Metric | None) -> Metric | None:

@@ -1,0 +1,46 @@
+"""The gradients of a model in the buckets in which they are sent, in the order in which a backward pass makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from powerlab.analysis.scaling.simulate import Bucket
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ir.statistics import macs
+from powerlab.engine.training.parameters import parameters_of
+
+BUCKET_BYTES = 4 << 20
+_FLOAT_BYTES = 4
+
+
+def gradient_buckets(model: str, batch_size: int) -> tuple[Bucket, ...]:
+    """Return the buckets of a model; a gradient that is larger than a bucket has one of its own.
+
+    The backward pass takes its time layer by layer, in proportion to their multiply-adds.
+
+    Raises:
+        PowerlabError: the model cannot be read.
+    """
+    buckets: list[Bucket] = []
+    for size, share in _gradients(load_graph(model, batch_size=batch_size)):
+        if buckets and buckets[-1].size + size <= BUCKET_BYTES:
+            buckets[-1] = Bucket(size=buckets[-1].size + size, ready_share=share)
+        else:
+            buckets.append(Bucket(size=size, ready_share=share))
+    return tuple(buckets)
+
+
+def _gradients(graph: Graph) -> Iterator[tuple[int, float]]:
+    """Yield the size of each gradient in bytes, and after which share of the backward pass it is there.
+
+    A parameter's gradient is there after the first of the layers that read it, which the backward pass reaches last.
+    """
+    first = {name: node for node in reversed(graph.nodes) for name in node.inputs}
+    parameters, done = set(parameters_of(graph)), 0
+    total = sum(macs(graph, node) for node in graph.nodes)
+    for node in reversed(graph.nodes):
+        done += macs(graph, node)
+        for name in dict.fromkeys(node.inputs):
+            if name in parameters and first[name] is node:
+                yield _FLOAT_BYTES * graph.tensors[name].elements, done / total if total else 1.0
