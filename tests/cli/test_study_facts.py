@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import WorkloadKind
 from powerlab.engine.frontend.load import split_size
 from powerlab.engine.frontend.zoo import ZOO
 from powerlab.measure.worker.process import WorkerError
@@ -61,6 +63,9 @@ def test_an_engine_that_runs_a_model_says_how_long_it_takes(meter):
     seconds = [expected[point.id] for point in plan.points()]
     assert seconds[0] > 0
     assert seconds == pytest.approx([seconds[0], seconds[0] / 2, 8 * seconds[0], 4 * seconds[0]])
+    trained = replace(plan, workload=WorkloadKind.TRAIN, optimizers=("sgd",))
+    steps = trials.inference_s(trained)
+    assert [steps[point.id] for point in trained.points()] == pytest.approx([3 * one for one in seconds])
     assert list(trials.said) == [("builtin", "mobilenetv2", "fp32", "cpu")]
 
 

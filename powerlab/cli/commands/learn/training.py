@@ -57,6 +57,7 @@ def steps_to(lesson: Lesson, images: LabelledImages, seed: int) -> int | None:
         "softmax_cross_entropy",
         optimizer if lesson.rate is None else replace(optimizer, rate=lesson.rate),
         batch_size=workload.batch_size,
+        precision=workload.precision,
         slices=workload.slices,
         seed=seed,
     )

@@ -65,7 +65,10 @@ def profile(args: argparse.Namespace) -> int:
         output = writable("--output", args.output)
         if args.labelled_images is not None:
             if plan.workload is not WorkloadKind.INFERENCE:
-                raise PowerlabError("labelled images are for inference; leave out --labelled-images where you train.")
+                raise PowerlabError(
+                    "labelled images are for inference; leave out --labelled-images where you train, and ask "
+                    "`powerlab learn` for the energy of training to an accuracy."
+                )
             host.labelled_images = read_labelled_images(Path(args.labelled_images))
         for model in plan.models if set(plan.engines) <= set(PACKAGES) else ():
             if stored_model(model) is None:  # what lies on a server is refused in words of its own

@@ -24,6 +24,9 @@ from powerlab.measure.worker.process import Worker, WorkerError
 from powerlab.studies.planning import Here
 from powerlab.studies.study import Study
 
+_STEP_PASSES = 3.0
+"""A step of training in inferences: a forward pass, and two as much work for the gradients."""
+
 
 def here(study: Study, device: Device, capabilities: Capabilities, files: Sequence[str], trials: Trials) -> Here:
     """Return what the study must know of the device and the installation.
@@ -119,14 +122,15 @@ class Trials:
         return self._tried(engine, model, precision, processor)[0]
 
     def inference_s(self, plan: SweepPlan) -> dict[str, float]:
-        """Return by point id how long an inference takes, about: one image on one thread, times batch over threads."""
+        """Return by point id how long an inference or a step takes, about: an image on a thread, batch over threads."""
         return dict(self._expected(plan))
 
     def _expected(self, plan: SweepPlan) -> Iterator[tuple[str, float]]:
         for point in plan.points():
             load = point.workload
             _, image_s = self._tried(load.engine, load.model, load.precision, load.processor)
-            yield point.id, image_s * load.batch_size / point.threads
+            passes = _STEP_PASSES if load.trains else 1.0
+            yield point.id, passes * image_s * load.batch_size / point.threads
 
     def _tried(self, engine: str, model: str, precision: str, processor: Processor) -> tuple[str, float]:
         question = (engine, model, precision, processor)
