@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from powerlab.analysis.comparison import WITHOUT_RATIO, Ratio, compare, holm
-from powerlab.analysis.dimensions import DIMENSIONS
+from powerlab.analysis.dimensions import DIMENSIONS, Dimension
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
@@ -98,7 +98,9 @@ def between_sweeps(
 def along(
     runs: Sequence[Run], title: str, name: str, summaries: Sequence[PointSummary] | None = None
 ) -> tuple[Match, ...]:
-    """Compare points that differ in one dimension alone, each with the one whose value stands first in the sweep.
+    """Compare points that differ in one dimension alone, each with the one whose value is usual, such as fp32.
+
+    Where the sweep has no such point, the value that was measured first takes its place.
 
     Args:
         runs: the runs of a sweep.
@@ -110,11 +112,13 @@ def along(
         PowerlabError: the dimension is not known, or all points are alike in it.
     """
     kept = all_but([title])
-    read = _reader(title)
+    dimension = _dimension(title)
+    read = dimension.read
     groups: dict[tuple[str, ...], list[Side]] = {}
     for side in _sides(runs, name, summaries):
         groups.setdefault(kept(side.point), []).append(side)
-    first = next((read(run.point) for run in runs), "")
+    values = [read(run.point) for run in runs]
+    first = dimension.usual if dimension.usual in values else next(iter(values), "")
     matches = []
     for sides in groups.values():
         base = next((side for side in sides if read(side.point) == first), None)
@@ -153,13 +157,13 @@ def claimed(matches: Sequence[Match]) -> list[Match]:
 
 def all_but(titles: Sequence[str]) -> Callable[[Point], tuple[str, ...]]:
     """Return a function that says a point but for some dimensions; raises PowerlabError where one is not known."""
-    left_out = {_reader(title) for title in titles}
+    left_out = {_dimension(title).read for title in titles}
     kept = [one.read for one in DIMENSIONS if one.read not in left_out]
     return lambda point: tuple(read(point) for read in kept)
 
 
-def _reader(title: str) -> Callable[[Point], str]:
-    known: Mapping[str, Callable[[Point], str]] = {one.title: one.read for one in DIMENSIONS}
+def _dimension(title: str) -> Dimension:
+    known: Mapping[str, Dimension] = {one.title: one for one in DIMENSIONS}
     if title not in known:
         raise PowerlabError(
             f"there is no dimension {title!r}{meant(title, list(known))}; choose from: {', '.join(known)}."

@@ -21,6 +21,9 @@ _FIGURES: tuple[tuple[str, str], ...] = (
     ("power", "power_w"),
     ("energy", "energy_per_image_j"),
     ("efficiency", "efficiency_img_per_s_per_w"),
+    ("SQNR", "output_sqnr_db"),
+    ("top-1 as fp32", "top1_agreement_percent"),
+    ("top-1 right", "top1_accuracy_percent"),
 )
 _NUMBERS = frozenset({"batch", "slices", "threads", "bound ms", "spin us"})
 

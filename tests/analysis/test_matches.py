@@ -105,6 +105,8 @@ def test_along_a_dimension_all_else_is_alike():
     runs = sweep({SLOW: (50.0, 10.0), FAST: (100.0, 10.0), OTHER: (60.0, 10.0), OTHER_FAST: (110.0, 10.0)})
     assert places(along(runs, "engine", RATE)) == [(OTHER, SLOW), (OTHER_FAST, FAST)]
     assert places(along(runs, "threads", RATE)) == [(FAST, SLOW), (OTHER_FAST, OTHER)]
+    backwards = tuple(reversed(runs))
+    assert {match.other.point.workload.engine for match in along(backwards, "engine", RATE)} == {"builtin"}
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from powerlab.analysis.operating_point.bounds import BOUND_KINDS
 from powerlab.analysis.operating_point.devices import OperatingPoints
 from powerlab.domain.sweep import SweepPlan
 from server_examples import PLAN
@@ -57,6 +60,7 @@ def test_the_best_point_of_a_sweep_and_of_a_model(client, agent, measured):
     [
         ({"p99": "1ms"}, 422, "99th percentile latency of at most 1 ms is missed by"),
         ({"p99": "soon"}, 422, "invalid p99 'soon'"),
+        ({"accuracy": "90%"}, 422, "top-1 accuracy on labelled images"),
         ({"goal": "speed"}, 422, "there is no goal 'speed'"),
         ({"model": "resnet50"}, 422, "give either sweep_id, or model"),
         ({"device_id": "x"}, 422, "give either sweep_id, or model"),
@@ -71,6 +75,12 @@ def test_what_cannot_be_answered_is_a_problem(client, measured, wishes, status, 
     assert reply.status_code == status
     assert reply.headers["content-type"] == "application/problem+json"
     assert said in reply.json()["detail"]
+
+
+def test_every_bound_can_be_asked_for():
+    description = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))
+    asked_for = {one["name"] for one in description["paths"]["/api/v1/best"]["get"]["parameters"]}
+    assert asked_for >= BOUND_KINDS.keys()
 
 
 def test_a_sweep_without_runs_is_a_problem(client, sweep_id):

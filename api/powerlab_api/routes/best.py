@@ -38,6 +38,7 @@ def read_best(
         str | None, Query(description="least signal to quantisation noise of the outputs, such as 30dB")
     ] = None,
     agreement: Annotated[str | None, Query(description="least top-1 agreement with fp32, such as 99%")] = None,
+    accuracy: Annotated[str | None, Query(description="least top-1 accuracy on labelled images, such as 90%")] = None,
     rate: Annotated[
         str | None, Query(description="images that arrive, such as 25/s; energy then includes idling")
     ] = None,
@@ -56,6 +57,7 @@ def read_best(
         "temperature": temperature,
         "sqnr": sqnr,
         "agreement": agreement,
+        "accuracy": accuracy,
     }
     question = parse_question(goal, bounds, rate, battery)
     if (sweep_id is None) == (model is None) or (sweep_id is not None and device_id is not None):

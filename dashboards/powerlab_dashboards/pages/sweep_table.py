@@ -28,6 +28,8 @@ USUAL = (
     "energy_per_image_j",
     "efficiency_img_per_s_per_w",
 )
+ACCURACY = ("output_sqnr_db", "top1_agreement_percent", "top1_accuracy_percent")
+"""Shown as well where a point has the figure: it compares a low precision with fp32, or answers with labels."""
 RUNS = "runs"
 _HEADINGS: Mapping[str, str] = {
     "latency_p50_ms": mark("Latency p50"),
@@ -136,7 +138,7 @@ def table_of(
         for summary in found[(number - 1) * ROWS : number * ROWS]
     )
     return Table(
-        columns=chosen or tuple(one for one in choosable if one.name in USUAL),
+        columns=chosen or tuple(one for one in choosable if one.name in (*USUAL, *ACCURACY)),
         choosable=choosable,
         rows=rows,
         found=len(found),
