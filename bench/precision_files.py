@@ -56,12 +56,12 @@ def files(model: str, batch: int, *, narrow: bool) -> tuple[Path, Path]:
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
     stem = f"{Path(model).stem}-b{batch}"
-    floats, integers = FOLDER / f"{stem}-fp32.onnx", FOLDER / f"{stem}-int8-{'narrow' if narrow else 'attention'}.onnx"
+    floats, integers = FOLDER / f"{stem}-fp32.onnx", FOLDER / f"{stem}-int8-{'narrow4' if narrow else 'attention'}.onnx"
     if not floats.exists():
         write_onnx(graph_of(model, batch), floats)
     if not integers.exists():
         prepared = prepared_for_quantization(graph_of(model, batch))
-        options = Options(narrow_weights=narrow, attention=not narrow)
+        options = Options(narrow_weights=4 if narrow else 1, attention=not narrow)
         write_onnx(quantize_graph(prepared, _calibration(model), options).graph, integers)
     return floats, integers
 
@@ -82,7 +82,7 @@ def with_floats_between(model: str, batch: int, *, narrow: bool) -> Path:
     if not path.exists():
         prepared, kinds = prepared_for_quantization(graph_of(model, batch)), ("BatchNormalization", "Concat")
         floats = frozenset(layer.name for layer in layers_of(prepared) if layer.node.op_type in kinds)
-        options = Options(narrow_weights=narrow, floats=floats)
+        options = Options(narrow_weights=4 if narrow else 1, floats=floats)
         write_onnx(quantize_graph(prepared, _calibration(model), options).graph, path)
     return path
 

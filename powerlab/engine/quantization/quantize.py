@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.quantized.pack import largest_sums
 from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Array, Graph, Node, quoted
 from powerlab.engine.passes.rewriting import Rewriter
@@ -26,8 +27,8 @@ _STEPS = 255
 _LARGEST_WEIGHT = 127
 """-128 is left out, so that weights and their negatives have the same steps."""
 
-_LARGEST_NARROW_PAIR = 127
-"""Rounding may make it 128, and 255 times that is a number of 16 bits with a sign."""
+_LARGEST_NARROW_SUM = {2: 127, 4: 126}
+"""Of so many weights of one sign: rounding may make it 128, and 255 times that is a number of 16 bits with a sign."""
 
 _LARGEST_BIAS = 2**31 - 1
 _UINT8, _INT8 = np.dtype(np.uint8), np.dtype(np.int8)
@@ -40,13 +41,14 @@ class Options:
     Attributes:
         floats: names of the layers that stay in float32.
         correct_biases: whether biases make up for what rounded weights shift on average.
-        narrow_weights: whether weights are so small that two products fit 16 bits; see :func:`quantized_weights`.
+        narrow_weights: how many products of convolutions fit 16 bits, at least, 2 or 4, of other layers 2: transformers
+            lose more; 1: any weights; see :func:`quantized_weights`.
         attention: whether products of two computed matrices are quantized, too.
     """
 
     floats: frozenset[str] = frozenset()
     correct_biases: bool = True
-    narrow_weights: bool = False
+    narrow_weights: int = 1
     attention: bool = False
 
 
@@ -167,35 +169,22 @@ def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
     state.read_as[tensor], state.scales[tensor] = dequantized, scale
 
 
-def quantized_weights(weights: Array, axis: int, *, narrow: bool = False) -> tuple[Array, Array]:
+def quantized_weights(weights: Array, axis: int, *, narrow: int = 1) -> tuple[Array, Array]:
     """Return weights in int8 and their scales, one an index of ``axis``.
 
-    Narrow ones are at most so large that two products of neighbouring inputs fit 16 bits, whatever byte they are
-    multiplied by. That takes a bit at most, and less where large weights are seldom neighbours. Processors without dot
-    products of bytes then multiply twice as many at a time.
+    Narrow ones are at most so large that the sum of 2 or 4 products fits 16 bits, whatever bytes they are multiplied
+    by: see :func:`powerlab.engine.codegen.quantized.pack.largest_sums`. That takes a bit or two at most, and less where
+    large weights are seldom neighbours. Processors without dot products of bytes then multiply more of them at a time.
     """
     others = tuple(at for at in range(weights.ndim) if at != axis)
     largest = np.abs(weights).max(axis=others, keepdims=True).astype(np.float64)
-    if narrow:
-        pairs = _largest_pairs(np.moveaxis(weights, axis, 0))
-        largest = np.maximum(largest, pairs.reshape(largest.shape) * (_LARGEST_WEIGHT / _LARGEST_NARROW_PAIR))
+    if narrow > 1:
+        sums = largest_sums(np.moveaxis(weights, axis, 0), narrow).astype(np.float64).reshape(largest.shape)
+        largest = np.maximum(largest, sums * (_LARGEST_WEIGHT / _LARGEST_NARROW_SUM[narrow]))
     scale = np.where(largest > 0, largest / _LARGEST_WEIGHT, 1.0).astype(np.float32)
     scale = np.maximum(scale, np.finfo(np.float32).tiny)
     whole = np.clip(np.rint(weights / scale), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int8)
     return whole, scale.reshape(-1)
-
-
-def _largest_pairs(weights: Array) -> Array:
-    """Return for each output the largest sum of two neighbouring inputs' weights of one sign; 0 counts as either.
-
-    Args:
-        weights: shape (outputs, inputs, ...).
-    """
-    inputs = weights.shape[1] + weights.shape[1] % 2
-    even = np.zeros((weights.shape[0], inputs, *weights.shape[2:]), np.float64)
-    even[:, : weights.shape[1]] = weights
-    both = [np.maximum(side[:, 0::2], 0) + np.maximum(side[:, 1::2], 0) for side in (even, -even)]
-    return np.asarray(np.maximum(*both).reshape(len(weights), -1).max(axis=1))
 
 
 def channel_axis(node: Node) -> int:
@@ -209,7 +198,8 @@ def _with_weights(state: _State, layer: Layer, inputs: tuple[str, ...]) -> tuple
     """Return a layer's inputs with weights, and a bias where it has one, that are dequantized from integers."""
     node, rewriter = layer.node, state.rewriter
     weights, axis = value_of(state.graph.kept_constants[node.inputs[1]]), channel_axis(node)
-    whole, scale = quantized_weights(weights, axis, narrow=state.options.narrow_weights)
+    narrow = state.options.narrow_weights if node.op_type == "Conv" else min(state.options.narrow_weights, 2)
+    whole, scale = quantized_weights(weights, axis, narrow=narrow)
     name = f"{layer.name}.weight"
     parameters = (rewriter.constant(f"{name}.quantized", whole), rewriter.constant(f"{name}.scale", scale))
     dequantized = rewriter.tensor(name, weights.shape)

@@ -23,7 +23,7 @@ def quantize_network(
     *,
     compared: Sequence[Arrays],
     least_sqnr_db: float | None = None,
-    narrow_weights: bool = False,
+    narrow_weights: int = 1,
     attention: bool = False,
 ) -> tuple[Result, Calibration]:
     """Return the quantized network, what it keeps of the signal, and its calibration.
@@ -34,7 +34,7 @@ def quantize_network(
         method: how ranges are chosen.
         compared: inputs on which the quantized network is compared with the float one.
         least_sqnr_db: what the outputs keep at least; None: whatever is left.
-        narrow_weights: whether two products of weights fit 16 bits.
+        narrow_weights: how many products of weights fit 16 bits, at least.
         attention: whether products of two computed matrices are quantized, too.
 
     Raises:

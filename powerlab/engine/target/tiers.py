@@ -32,6 +32,8 @@ class Tier:
         byte_form: how their weights lie, as native/engine/kernels/bytes/words.hpp calls it.
         byte_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         byte_tile_pixels: pixels that it holds at most.
+        narrow_tile_blocks: the same of narrow weights.
+        narrow_tile_pixels: likewise.
         pairs: the instruction set of its kernels on bfloat16, such as ``avx512bf16``; empty: there are none.
         pair_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         pair_tile_pixels: pixels that it holds at most.
@@ -49,6 +51,8 @@ class Tier:
     byte_form: str = ""
     byte_tile_blocks: int = 0
     byte_tile_pixels: int = 0
+    narrow_tile_blocks: int = 0
+    narrow_tile_pixels: int = 0
     pairs: str = ""
     pair_tile_blocks: int = 0
     pair_tile_pixels: int = 0

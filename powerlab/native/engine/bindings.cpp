@@ -109,6 +109,8 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["byte_form"] = bytes.empty() ? "" : bytes.front()->form;
   tier["byte_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->tile_blocks;
   tier["byte_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->tile_pixels;
+  tier["narrow_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->narrow_blocks;
+  tier["narrow_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->narrow_pixels;
   const engine::PairTable* pairs = engine::pair_table(table);
   tier["pairs"] = pairs ? pairs->name : "";
   tier["pair_tile_blocks"] = pairs ? pairs->tile_blocks : 0;

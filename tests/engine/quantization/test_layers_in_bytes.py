@@ -11,7 +11,7 @@ from quantized_models import answers, model_bytes, quantized_between, random_flo
 
 from powerlab.engine import Session
 from powerlab.engine.codegen.quantized.byte_products import FASTER
-from powerlab.engine.codegen.quantized.pack import is_narrow
+from powerlab.engine.codegen.quantized.pack import products_in_16_bits
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import write_onnx
 from powerlab.engine.ir.constants import value_of
@@ -209,23 +209,37 @@ def test_images_of_other_scales_are_joined(first, scale, tmp_path):
     np.testing.assert_allclose(found["y"], expected["y"], atol=1e-6)
 
 
+@pytest.mark.parametrize("products", [2, 4])
 @pytest.mark.parametrize(("shape", "axis"), [((12, 7, 3, 3), 0), ((9, 14), 1), ((9, 14), 0)])
-def test_two_products_of_narrow_weights_fit_16_bits(shape, axis):
+def test_products_of_narrow_weights_fit_16_bits(shape, axis, products):
     values = GENERATOR.standard_normal(shape).astype(np.float32)
-    whole, scale = quantized_weights(values, axis, narrow=True)
+    whole, scale = quantized_weights(values, axis, narrow=products)
     rows = np.moveaxis(whole, axis, 0)
-    assert is_narrow(rows.reshape(*rows.shape, *(1,) * (4 - rows.ndim)))
-    assert np.abs(whole).max() > 64, "where large weights are no neighbours, less than a bit goes"
+    assert products_in_16_bits(rows.reshape(*rows.shape, *(1,) * (4 - rows.ndim))) == products
+    assert np.abs(whole).max() > 128 / products, "where large weights are no neighbours, less goes"
     sizes = [1] * values.ndim
     sizes[axis] = -1
     assert np.abs(whole * scale.reshape(sizes) - values).max() <= scale.max() / 2 + 1e-6
-    assert not is_narrow(np.full((1, 2, 1, 1), 65, np.int8))
 
 
+@pytest.mark.parametrize(
+    ("channels", "fitting"),
+    [((0, 1), 1), ((0, 2), 4), ((0, 4), 2), ((1, 5), 2), ((0, 6), 4), ((4, 8), 4), ((0, 16), 4)],
+)
+def test_which_weights_are_multiplied_into_the_same_16_bits(channels, fitting):
+    """Those of neighbours; of two words, those in the same places, too."""
+    weights = np.zeros((1, 17, 1, 1), np.int8)
+    weights[0, list(channels)] = 65
+    assert products_in_16_bits(weights) == fitting
+    weights[0, channels[0]] = -65
+    assert products_in_16_bits(weights) == 4
+
+
+@pytest.mark.parametrize("products", [2, 4])
 @pytest.mark.parametrize("case", CASES)
-def test_narrow_weights_are_multiplied_as_they_are(case, tmp_path, monkeypatch):
+def test_narrow_weights_are_multiplied_as_they_are(case, products, tmp_path, monkeypatch):
     """On every tier of this processor, with its kernels for them or without, to the same bytes."""
-    path, inputs, _ = written(case, tmp_path, narrow_weights=True)
+    path, inputs, _ = written(case, tmp_path, narrow_weights=products)
     constants = load_graph(path).kept_constants
     assert any(one.dtype == np.int8 and len(one.shape) > 1 and np.any(value_of(one)) for one in constants.values())
     found = {}
@@ -234,7 +248,8 @@ def test_narrow_weights_are_multiplied_as_they_are(case, tmp_path, monkeypatch):
         session = Session(path, threads=1)
         found[tier.name] = session.run(inputs)["y"]
         if tier.bytes == "avx2bytes":
-            assert any("_3x4_avx2bytes" in kernel for kernel, _ in session.steps())
+            fitting = 2 if case == "rows" else products
+            assert any(f"_narrow{fitting}_2x4_avx2bytes" in kernel for kernel, _ in session.steps())
     first = next(iter(found.values()))
     for tier, answer in found.items():
         np.testing.assert_allclose(answer, first, rtol=1e-5, atol=1e-5, err_msg=tier)

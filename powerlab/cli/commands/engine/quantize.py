@@ -59,9 +59,14 @@ def add_quantize_parser(actions: argparse._SubParsersAction[argparse.ArgumentPar
     )
     parser.add_argument(
         "--narrow-weights",
-        action="store_true",
-        help="weights so small that two products fit 16 bits: up to one bit less exact, and faster on processors "
-        "without dot products of bytes (AVX2)",
+        metavar="PRODUCTS",
+        nargs="?",
+        type=int,
+        choices=(2, 4),
+        const=2,
+        default=1,
+        help="weights so small that two products fit 16 bits, or with 4 four of convolutions: up to one or two bits "
+        "less exact, and faster on processors without dot products of bytes (AVX2)",
     )
     parser.add_argument(
         "--attention",

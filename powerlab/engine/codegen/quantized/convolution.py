@@ -20,11 +20,11 @@ from powerlab.engine.codegen.quantized.pack import (
     Bytes,
     fold_byte_row,
     in_whole_blocks,
-    is_narrow,
     merge_byte_groups,
     pack_bytes,
     pack_depthwise_bytes,
     pack_requantization,
+    products_in_16_bits,
     signed_bytes,
 )
 from powerlab.engine.ir.graph import Graph, Node
@@ -129,16 +129,23 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed if words else _BLOCK_WORDS
         work = _work(conv, groups, own, in_block, tier.vector_width)
-        cut = partition(work, _byte_tier(tier), builder.threads, builder.machine.caches)
-        narrow = tier.byte_form == "pairs" and is_narrow(own)
+        products = products_in_16_bits(own) if tier.byte_form == "pairs" else 1
+        tile = _byte_tier(tier, products)
+        cut = partition(work, tile, builder.threads, builder.machine.caches)
         builder.emit(
-            f"conv_direct_u8{'_f32' * conv.floats}{'_narrow' * narrow}",
+            f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
             conv.node,
             _planes(conv.out, channels, out_width),
             conv.x if words else _planes(conv.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
             None if conv.residual is None else _planes(conv.residual, channels, BYTE_BLOCK),
             choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
-            weights=pack_bytes(own, groups, tier, in_block, "words" if narrow else tier.byte_form),
+            weights=pack_bytes(
+                own,
+                groups,
+                (tile.tile_blocks, tier.vector_width),
+                in_block,
+                "words" if products > 1 else tier.byte_form,
+            ),
             bias=pack_requantization(
                 conv.begin[channels.start : channels.stop],
                 conv.multipliers[channels.start : channels.stop],
@@ -155,11 +162,12 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         )
 
 
-def _byte_tier(tier: Tier) -> Tier:
-    """Return the tier with the register tile of its kernels on bytes."""
-    return replace(
-        tier, tile_blocks=tier.byte_tile_blocks, tile_pixels=tier.byte_tile_pixels, tall_blocks=0, long_pixels=0
-    )
+def _byte_tier(tier: Tier, products: int) -> Tier:
+    """Return the tier with the register tile of its kernels on bytes, of which so many products fit 16 bits."""
+    blocks, pixels = tier.byte_tile_blocks, tier.byte_tile_pixels
+    if products > 1:
+        blocks, pixels = tier.narrow_tile_blocks, tier.narrow_tile_pixels
+    return replace(tier, tile_blocks=blocks, tile_pixels=pixels, tall_blocks=0, long_pixels=0)
 
 
 def _work(conv: _Convolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:

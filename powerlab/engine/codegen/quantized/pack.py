@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
 from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, divide_up
 from powerlab.engine.program.program import Floats
-from powerlab.engine.target.tiers import Tier
 
 Bytes = NDArray[np.int8]
 
 NARROW_SUM = 128
-"""Of two weights of one sign, at most: 255 times as much fits 16 bits with a sign."""
+"""Of weights of one sign, at most: 255 times as much fits 16 bits with a sign."""
 
 
 def signed_bytes(form: str) -> bool:
@@ -56,30 +55,44 @@ def fold_byte_row(weights: Bytes) -> Bytes:
     return words.reshape(outputs, kernel_w * WORD_BYTES, kernel_h, 1)
 
 
-def is_narrow(weights: Bytes) -> bool:
-    """Tell whether no two products of a word's neighbouring channels exceed 16 bits, whatever the bytes of x are.
+def products_in_16_bits(weights: Bytes) -> int:
+    """Return how many products fit 16 bits, whatever the bytes of x are: 4, 2 or, of weights that are not narrow, 1.
 
     Args:
         weights: shape (O, I, kh, kw), as they are packed.
     """
-    inputs = weights.shape[1]
-    even = weights[:, 0 : inputs - 1 : 2].astype(np.int16), weights[:, 1::2].astype(np.int16)
-    most = np.maximum(even[0], 0) + np.maximum(even[1], 0)
-    least = np.minimum(even[0], 0) + np.minimum(even[1], 0)
-    return bool(most.max(initial=0) <= NARROW_SUM and least.min(initial=0) >= -NARROW_SUM)
+    return next((count for count in (4, 2) if largest_sums(weights, count).max(initial=0) <= NARROW_SUM), 1)
 
 
-def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int, form: str) -> Floats:
+def largest_sums(weights: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return for each output the largest sum of weights of one sign that are multiplied into the same 16 bits.
+
+    Two of them belong to neighbouring inputs, four to those and the ones in the same places of the next word.
+
+    Args:
+        weights: shape (O, I, ...).
+        count: 2 or 4.
+    """
+    outputs, inputs, *kernel = weights.shape
+    words = count // 2
+    filled = np.zeros((outputs, divide_up(inputs, words * WORD_BYTES) * words * WORD_BYTES, *kernel), np.float32)
+    filled[:, :inputs] = weights
+    summed = filled.reshape(outputs, -1, words, 2, 2, *kernel)
+    sides = [np.maximum(side, 0).sum(axis=(2, 4)) for side in (summed, -summed)]
+    return np.asarray(np.maximum(*sides).reshape(outputs, -1).max(axis=1, initial=0))
+
+
+def pack_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, form: str) -> Floats:
     """Pack a convolution for ``conv_direct_u8``: [unit][block][kh][kw][word][vector][half][width], bytes as floats.
 
     Args:
         weights: shape (O, I / groups, kh, kw).
         groups: groups of the convolution.
-        tier: how many outputs a vector has, and how many vectors a unit.
+        unit: how many vectors a unit of outputs has at most, and how many outputs a vector.
         words: words of an input block.
         form: how the four weights of a word lie.
     """
-    width = tier.vector_width
+    most, width = unit
     outputs, inputs, *kernel = weights.shape
     per_group, total = outputs // groups, divide_up(inputs, WORD_BYTES)
     vectors = divide_up(per_group, width)
@@ -87,7 +100,7 @@ def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int, form: str) -
     for group in range(groups):
         filled = np.zeros((vectors * width, total * WORD_BYTES, *kernel), np.int8)
         filled[:per_group, :inputs] = weights[group * per_group : (group + 1) * per_group]
-        for begin, end in itertools.pairwise(unit_bounds(vectors, tier.byte_tile_blocks)):
+        for begin, end in itertools.pairwise(unit_bounds(vectors, most)):
             rows = filled[begin * width : end * width].reshape(end - begin, width, total, WORD_BYTES, *kernel)
             for first in range(0, total, words):
                 block = rows[:, :, first : first + words].transpose(4, 5, 2, 0, 1, 3)  # kh kw word vector v channel

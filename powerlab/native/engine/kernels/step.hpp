@@ -135,6 +135,7 @@ struct ByteTable {
   const char* tier;  // whose vectors it has
   const char* form;  // how weights lie, as kernels/bytes/words.hpp calls it
   std::int32_t tile_blocks, tile_pixels;
+  std::int32_t narrow_blocks, narrow_pixels;  // the tile of narrow weights
   const Kernel* kernels;
   std::int32_t kernel_count;
 };

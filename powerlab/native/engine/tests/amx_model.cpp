@@ -23,8 +23,9 @@ const Kernel kModelKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32", conv_bytes<true>),
 };
 const KernelTable kModelTier = {"amx_model", kWidth, 1, 1, 0, 0, 1, nullptr, 0, nullptr};
-const ByteTable kModelBytes = {
-    "amx_model", "amx_model", POWERLAB_BYTE_FORM, kByteTileBlocks, kByteTilePixels<false>, kModelKernels, 2};
+const ByteTable kModelBytes = {"amx_model",        "amx_model",        POWERLAB_BYTE_FORM,
+                               kByteTileBlocks<1>, kByteTilePixels<1>, kByteTileBlocks<2>,
+                               kByteTilePixels<2>, kModelKernels,      2};
 
 }  // namespace powerlab::engine::amx_model
 

@@ -141,7 +141,8 @@ Floats as_floats(const std::vector<std::uint8_t>& packed) {
 
 struct ByteCase {
   int n, in, out, h, w, kernel_h, kernel_w, stride, pad, dilation, groups;
-  bool residual, words, floats, depthwise, narrow;
+  bool residual, words, floats, depthwise;
+  int narrow;  // so many products fit 16 bits
 };
 
 ByteCase random_case(Random& random) {
@@ -160,7 +161,7 @@ ByteCase random_case(Random& random) {
   c.w = random.whole((c.kernel_w - 1) * c.dilation + 1, 30);
   c.residual = random.coin();
   c.floats = random.whole(0, 4) == 0;
-  c.narrow = random.coin();
+  c.narrow = 1 << random.whole(0, 2);
   return c;
 }
 
@@ -169,8 +170,8 @@ std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
     text.append(1, ' ').append(std::to_string(number));
   }
-  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + (c.narrow ? " narrow" : "") +
-         " threads " + std::to_string(threads);
+  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") +
+         (c.narrow > 1 ? " narrow " + std::to_string(c.narrow) : "") + " threads " + std::to_string(threads);
 }
 
 // Two words at a time, [block][kernel_h][kernel_w][two words][vector][v][8 channels]; weight(output, channel, ky, kx).
@@ -202,7 +203,7 @@ int words_of(const ByteTable& bytes, const ByteCase& c) {
 std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const ByteCase& c,
                                          const std::vector<std::int8_t>& weights) {
   const int inputs = c.in / c.groups, outputs = c.out / c.groups, vectors = (outputs + v - 1) / v;
-  const int units = (vectors + bytes.tile_blocks - 1) / bytes.tile_blocks;
+  const int most = c.narrow > 1 ? bytes.narrow_blocks : bytes.tile_blocks, units = (vectors + most - 1) / most;
   const int words = words_of(bytes, c), in_block = 4;
   std::vector<std::uint8_t> packed;
   for (int group = 0; group < c.groups; ++group) {
@@ -210,7 +211,7 @@ std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const By
       const int begin = unit * vectors / units, end = (unit + 1) * vectors / units;
       const auto word_at = [&](int word, int ky, int kx) {
         for (int vector = begin; vector < end; ++vector) {
-          pack_word(packed, c.narrow ? "words" : bytes.form, v, [&](int o, int i) -> int {
+          pack_word(packed, c.narrow > 1 ? "words" : bytes.form, v, [&](int o, int i) -> int {
             const int output = vector * v + o, channel = word * 4 + i;
             if (output >= outputs || channel >= inputs) return 0;
             const std::size_t row = static_cast<std::size_t>(group * outputs + output) * inputs + channel;
@@ -247,7 +248,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   fill(x, random);
   fill(residual, random);
   std::vector<std::int8_t> weights(static_cast<std::size_t>(c.out) * inputs * taps);
-  const int most = c.narrow ? 64 : 127;
+  const int most = c.narrow > 1 ? 128 / c.narrow : 127;
   for (auto& w : weights)
     w = static_cast<std::int8_t>(random.coin() ? random.whole(-most, most) : (random.whole(0, 1) * 2 - 1) * most);
   std::vector<std::int32_t> begin(static_cast<std::size_t>(c.out));
@@ -291,7 +292,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     bias[static_cast<std::size_t>((vector * 2 + 1) * v + lane)] = multipliers[static_cast<std::size_t>(o)];
   }
   std::string family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
-  if (c.narrow) family += "_narrow";
+  if (c.narrow > 1) family += "_narrow" + std::to_string(c.narrow);
   for (const int threads : {1, 2, 3}) {
     PlacedBytes out(c.n, c.out, out_h, out_w, 1);
     Placed wide(c.n, c.out, out_h, out_w, v, 1);
@@ -483,7 +484,7 @@ void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, R
   Random random(23);
   for (int i = 0; i < 150; ++i) {
     ByteCase c = random_case(random);
-    c.narrow = c.narrow && std::string_view(bytes.form) == "pairs";
+    if (std::string_view(bytes.form) != "pairs") c.narrow = 1;
     check_conv(table, bytes, c, random, report);
   }
 }
@@ -497,7 +498,8 @@ void check_bytes(const KernelTable& table, Report& report) {
     for (int i = 0; i < 50; ++i) {
       ByteCase c = random_case(random);
       c.depthwise = true;
-      c.words = c.floats = c.narrow = false;
+      c.words = c.floats = false;
+      c.narrow = 1;
       c.in = c.out = c.groups = random.whole(2, 50);
       c.kernel_w = c.kernel_h;
       c.w = std::max(c.w, (c.kernel_w - 1) * c.dilation + 1);

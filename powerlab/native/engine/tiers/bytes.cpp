@@ -8,15 +8,19 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-#define POWERLAB_NARROW_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_NARROW_PIXELS)
+#define POWERLAB_NARROW_TILE POWERLAB_TEXT(POWERLAB_NARROW_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_NARROW_PIXELS)
 #define POWERLAB_BYTE_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
 
 static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8_" POWERLAB_BYTE_TILE, conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32_" POWERLAB_BYTE_TILE, conv_bytes<true>),
 #if defined(POWERLAB_NARROW)
-    POWERLAB_KERNEL("conv_direct_u8_narrow", "conv_direct_u8_" POWERLAB_NARROW_TILE, conv_bytes<false, true>),
-    POWERLAB_KERNEL("conv_direct_u8_f32_narrow", "conv_direct_u8_f32_" POWERLAB_NARROW_TILE, conv_bytes<true, true>),
+    POWERLAB_KERNEL("conv_direct_u8_narrow2", "conv_direct_u8_narrow2_" POWERLAB_NARROW_TILE, conv_bytes<false, 2>),
+    POWERLAB_KERNEL("conv_direct_u8_f32_narrow2", "conv_direct_u8_f32_narrow2_" POWERLAB_NARROW_TILE,
+                    conv_bytes<true, 2>),
+    POWERLAB_KERNEL("conv_direct_u8_narrow4", "conv_direct_u8_narrow4_" POWERLAB_NARROW_TILE, conv_bytes<false, 4>),
+    POWERLAB_KERNEL("conv_direct_u8_f32_narrow4", "conv_direct_u8_f32_narrow4_" POWERLAB_NARROW_TILE,
+                    conv_bytes<true, 4>),
 #endif
     POWERLAB_KERNEL("conv_depthwise_u8", "conv_depthwise_u8", depthwise_bytes),
     POWERLAB_KERNEL("pool_max_u8", "pool_max_u8", pool_max_bytes),
@@ -38,8 +42,10 @@ extern const ByteTable kByteTable;
 const ByteTable kByteTable = {POWERLAB_TEXT(POWERLAB_TIER),
                               POWERLAB_TEXT(POWERLAB_BASE_TIER),
                               POWERLAB_BYTE_FORM,
-                              kByteTileBlocks,
-                              kByteTilePixels<false>,
+                              kByteTileBlocks<1>,
+                              kByteTilePixels<1>,
+                              kByteTileBlocks<2>,
+                              kByteTilePixels<2>,
                               kByteKernels,
                               sizeof(kByteKernels) / sizeof(kByteKernels[0])};
 

@@ -109,7 +109,7 @@ static __attribute__((noinline)) void amx_tile(const ByteTile& t, int pixels, By
   }
 }
 
-template <bool F, bool N>
+template <bool F, int N>
 static inline void run_byte_tile(const ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles& tiles) {
   constexpr void (*kTilesOf[])(const ByteTile&, int, ByteTiles&) = {amx_tile<F, 1>, amx_tile<F, 2>, amx_tile<F, 3>,
                                                                     amx_tile<F, 4>};

@@ -5,15 +5,19 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-constexpr int kByteTileBlocks = POWERLAB_TILE_BLOCKS;
-// Narrow weights need no register beside the sums, so that AVX2 has room for more pixels.
+// Sums of narrow weights are added to once for several products, so that few of them hide its latency: AVX2 has room
+// for the weights of two words beside them.
 #if POWERLAB_VECTOR_WIDTH == 8
+#define POWERLAB_NARROW_BLOCKS 2
 #define POWERLAB_NARROW_PIXELS 4
 #else
+#define POWERLAB_NARROW_BLOCKS POWERLAB_TILE_BLOCKS
 #define POWERLAB_NARROW_PIXELS POWERLAB_TILE_PIXELS
 #endif
-template <bool N>
-constexpr int kByteTilePixels = N ? POWERLAB_NARROW_PIXELS : POWERLAB_TILE_PIXELS;
+template <int N>
+constexpr int kByteTileBlocks = N > 1 ? POWERLAB_NARROW_BLOCKS : POWERLAB_TILE_BLOCKS;
+template <int N>
+constexpr int kByteTilePixels = N > 1 ? POWERLAB_NARROW_PIXELS : POWERLAB_TILE_PIXELS;
 
 // Words of weights that a block of so many has.
 static inline std::int64_t packed_words(std::int32_t words) {
@@ -75,6 +79,23 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
       if constexpr (B > 3) store_block(out + 3 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
     }
     return;
+  }
+#elif defined(__AVX2__)
+  if constexpr (!F && B == kBlockVectors) {
+    if (t.first_vector % kBlockVectors == 0) {  // whole blocks, of two pixels at a time
+      const Vec multipliers[] = {load_unaligned(t.bias + kWidth), load_unaligned(t.bias + 3 * kWidth)};
+      std::uint8_t* out = t.out;
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; p += 2) {
+        const int next = p + 1 < P ? p + 1 : p;
+        const Vec steps[] = {steps_of(0, p, multipliers[0]), steps_of(1, p, multipliers[1]),
+                             steps_of(0, next, multipliers[0]), steps_of(1, next, multipliers[1])};
+        const __m256i bytes = (__m256i)packed(steps, r);
+        store_block(out + p * out_pixel, (Block)_mm256_castsi256_si128(bytes));
+        if (next > p) store_block(out + next * out_pixel, (Block)_mm256_extracti128_si256(bytes, 1));
+      }
+      return;
+    }
   }
 #endif
   POWERLAB_UNROLL

@@ -28,10 +28,10 @@ namespace powerlab::engine::POWERLAB_TIER {
 // Output vectors of a group, and how they are dealt to units.
 static inline std::int64_t byte_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
 
-template <bool F, bool N>
+template <bool F, int N>
 static void byte_pass(const Step& s, std::int64_t unit, Range tiles, ByteTiles& registers) {
   const std::int64_t vectors = byte_group_vectors(s);
-  const std::int64_t units = (vectors + kByteTileBlocks - 1) / kByteTileBlocks;
+  const std::int64_t units = (vectors + kByteTileBlocks<N> - 1) / kByteTileBlocks<N>;
   const std::int64_t group = unit / units, i = unit % units;
   const std::int64_t first = i * vectors / units, count = (i + 1) * vectors / units - first;
   const std::int64_t in_blocks = s.x.blocks / s.groups;
@@ -87,12 +87,12 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles, ByteTiles& 
   }
 }
 
-template <bool F, bool N = false>
+template <bool F, int N = 1>
 static void conv_bytes(const Step& s, int thread, int threads) {
   const int row_parts = threads / s.channel_split;
   const int channel_part = thread / row_parts, row_part = thread % row_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
-  const std::int64_t group_units = (byte_group_vectors(s) + kByteTileBlocks - 1) / kByteTileBlocks;
+  const std::int64_t group_units = (byte_group_vectors(s) + kByteTileBlocks<N> - 1) / kByteTileBlocks<N>;
   const Range units = share(s.groups * group_units, channel_part, s.channel_split);
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);

@@ -90,11 +90,11 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
     const std::int64_t first = panels.begin(panel), width = panels.begin(panel + 1) - first;
     const float* from = static_cast<const float*>(b.data) + offset_of(b, axes, batch) + vector * kWidth * across;
     std::uint8_t* whole = bytes_of(static_cast<float*>(packed.data) + offset_of(packed, axes, batch));
-    std::uint8_t* to = whole + (first * words + vector - first) * kWordBytes<false>;
+    std::uint8_t* to = whole + (first * words + vector - first) * kWordBytes<1>;
     const std::int64_t left = columns - vector * kWidth;
     const int lanes = left < kWidth ? static_cast<int>(left) : kWidth;
     IVec sums = {};
-    for (std::int64_t word = 0; word < words; ++word, to += width * kWordBytes<false>) {
+    for (std::int64_t word = 0; word < words; ++word, to += width * kWordBytes<1>) {
       IVec four[4] = {};
       for (int i = 0; i < 4 && 4 * word + i < inner; ++i) {
         const float* row = from + (4 * word + i) * down;
@@ -113,7 +113,7 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
       put_word(to, four);
     }
     const std::int32_t more = kFlipsBytes ? 128 - a_zero : -a_zero;
-    std::uint8_t* begins = whole + panels.vectors * words * kWordBytes<false>;
+    std::uint8_t* begins = whole + panels.vectors * words * kWordBytes<1>;
     *reinterpret_cast<UnalignedIVec*>(begins + vector * 4 * kWidth) = sums * more;
   }
 }
@@ -140,10 +140,8 @@ static __attribute__((noinline)) void byte_product(const ByteProduct& t) {
   const std::uint8_t* weights = t.b;
   const std::int64_t row = t.a_row;
   std::int64_t left = t.words;
-  for (; left >= 4; left -= 4, x += 4, x3 += 4, weights += 4 * B * kWordBytes<false>)
-    byte_four_words<false, B, P>(acc, x, x3, row, weights);
-  for (; left > 0; --left, ++x, ++x3, weights += B * kWordBytes<false>)
-    byte_word<false, B, P>(acc, x, x3, row, weights);
+  for (; left >= 4; left -= 4, weights += 4 * B * kWordBytes<1>) byte_four_words<1, B, P>(acc, x, x3, row, weights);
+  for (; left > 0; --left, ++x, ++x3, weights += B * kWordBytes<1>) byte_word<1, B, P>(acc, x, x3, row, weights);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);  // reads t anew, as in register_tile.hpp
   const Vec multiplier = broadcast(t.multiplier);
   POWERLAB_UNROLL
@@ -197,8 +195,8 @@ static void matmul_bytes(const Step& s, int thread, int threads) {
       const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
       const std::int64_t left = columns - (begin + width - 1) * kWidth;
       t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
-      t.b = b_data + begin * t.words * kWordBytes<false>;
-      t.begin = b_data + (panels.vectors * t.words * (kWordBytes<false> / kWidth) + begin * 4) * kWidth;
+      t.b = b_data + begin * t.words * kWordBytes<1>;
+      t.begin = b_data + (panels.vectors * t.words * (kWordBytes<1> / kWidth) + begin * 4) * kWidth;
       for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
         const std::int64_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
         t.a = a_data + row * t.a_row;

@@ -69,7 +69,7 @@ struct Matrices {
   }
 };
 
-template <bool F, bool N, int B, int P>
+template <bool F, int N, int B, int P>
 static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
   Matrices<B, P> matrices;
   const std::uint8_t* weights = t.weights;

@@ -7,7 +7,7 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-template <bool F, bool N, int B, int P>
+template <bool F, int N, int B, int P>
 static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
   IVec acc[B][P];
   POWERLAB_UNROLL
@@ -18,27 +18,32 @@ static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
   }
   const std::uint8_t* weights = t.weights;
   const char* prefetch = t.prefetch;
-  const std::int64_t pixel = t.x_pixel, prefetch_step = t.prefetch_step;
+  // Whole blocks under a kernel of 1 x 1 are passed through as taps are: what surrounds a loop of one turn would count.
+  const bool is_point = t.kernel_h * t.kernel_w == 1 && t.last_words == kBlockWords;
   for (int block = 0; block < t.blocks; ++block) {
-    const int words = block + 1 == t.blocks ? t.last_words : t.words;
     for (int ky = 0; ky < t.kernel_h; ++ky) {
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // t is read where it is needed: the loops within want all registers
+      const int words = block + 1 == t.blocks ? t.last_words : t.words;
+      const std::int64_t pixel = t.x_pixel, column = is_point ? t.x_plane : t.x_column;
       const float* x = t.x + block * t.x_plane + ky * t.x_row;
-      for (int kx = 0; kx < t.kernel_w; ++kx, x += t.x_column) {
-        const float* at = x;
-        const float* at3 = x + 3 * pixel;
-        int left = words;
-        for (; left >= 4; left -= 4, at += 4, at3 += 4) {
-          byte_four_words<N, B, P>(acc, at, at3, pixel, weights);
+      const float* x3 = x + 3 * pixel;
+      int left = is_point ? t.blocks : t.kernel_w;
+      if (words == kBlockWords) {
+        const std::int64_t next = column - kBlockWords, prefetch_step = 4 * t.prefetch_step;
+        for (; left > 0; --left, x += next, x3 += next) {
+          byte_four_words<N, B, P>(acc, x, x3, pixel, weights);
           weights += 4 * B * kWordBytes<N>;
           __builtin_prefetch(prefetch, 0, 2);
-          prefetch += 4 * prefetch_step;
+          prefetch += prefetch_step;
         }
-        for (; left > 0; --left, ++at, ++at3) {
-          byte_word<N, B, P>(acc, at, at3, pixel, weights);
-          weights += B * kWordBytes<N>;
+      } else {
+        for (; left > 0; --left, x += column, x3 += column) {
+          for (int word = 0; word < words; ++word, weights += B * kWordBytes<N>)
+            byte_word<N, B, P>(acc, x + word, x3 + word, pixel, weights);
         }
       }
     }
+    if (is_point) break;
   }
   // Reads t anew: else addresses of the results would be kept, on the stack, from the first loads on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);

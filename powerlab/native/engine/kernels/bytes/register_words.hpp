@@ -5,20 +5,43 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-template <int B, int P>
-static inline __attribute__((always_inline)) void byte_narrow_word([[maybe_unused]] IVec (&acc)[B][P],
-                                                                   [[maybe_unused]] const float* x,
-                                                                   [[maybe_unused]] const float* x3,
-                                                                   [[maybe_unused]] std::int64_t pixel,
-                                                                   [[maybe_unused]] const std::uint8_t* weights) {
+// W words of which all products of a lane's half fit 16 bits.
+template <int W, int B, int P>
+static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unused]] IVec (&acc)[B][P],
+                                                                    [[maybe_unused]] const float* x,
+                                                                    [[maybe_unused]] const float* x3,
+                                                                    [[maybe_unused]] std::int64_t pixel,
+                                                                    [[maybe_unused]] const std::uint8_t* weights) {
 #if defined(POWERLAB_NARROW)
+#if defined(__AVX2__)
+  constexpr bool kHeld = true;
+#else
+  constexpr bool kHeld = false;  // weights are loaded for each pixel: there are too few registers
+#endif
+  const auto weights_of = [&](int i, int b) { return load_ints(weights + (i * B + b) * 4 * kWidth); };
+  IVec held[W][B] = {};
+  if constexpr (kHeld) {
+    POWERLAB_UNROLL
+    for (int i = 0; i < W; ++i) {
+      POWERLAB_UNROLL
+      for (int b = 0; b < B; ++b) held[i][b] = weights_of(i, b);
+    }
+  }
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
     const float* at = p < 3 ? x + p * pixel : p < 6 ? x3 + (p - 3) * pixel : x3 + p * pixel - 3 * pixel;
-    const IVec value = every(*reinterpret_cast<const Word*>(at));
+    IVec values[W];
     POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) acc[b][p] = dot_narrow(acc[b][p], value, load_ints(weights + b * 4 * kWidth));
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);  // weights are operands in memory: there are too few registers
+    for (int i = 0; i < W; ++i) values[i] = every(reinterpret_cast<const Word*>(at)[i]);
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      IVec pairs = products_of_pairs(values[0], kHeld ? held[0][b] : weights_of(0, b));
+      POWERLAB_UNROLL
+      for (int i = 1; i < W; ++i)
+        pairs = add_halves(pairs, products_of_pairs(values[i], kHeld ? held[i][b] : weights_of(i, b)));
+      acc[b][p] = add_pairs(acc[b][p], pairs);
+    }
+    if constexpr (!kHeld) __atomic_signal_fence(__ATOMIC_SEQ_CST);
   }
 #endif
 }
@@ -38,10 +61,10 @@ static inline __attribute__((always_inline)) void byte_half(IVec (&acc)[B][P], c
   }
 }
 
-template <bool N, int B, int P>
+template <int N, int B, int P>
 static inline __attribute__((always_inline)) void byte_word(IVec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const std::uint8_t* weights) {
-  if constexpr (N) return byte_narrow_word(acc, x, x3, pixel, weights);
+  if constexpr (N > 1) return byte_narrow_words<1>(acc, x, x3, pixel, weights);
   byte_half<0, B, P>(acc, x, x3, pixel, weights);
   if constexpr (kHalves == 2) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);  // x is loaded again: there are too few registers to keep all pixels
@@ -50,19 +73,19 @@ static inline __attribute__((always_inline)) void byte_word(IVec (&acc)[B][P], c
 }
 
 #if defined(__aarch64__)
-// Four words at once: one load serves four steps.
+// Four words at once, by which x and x3 move on: one load serves four steps.
 template <int I, int B, int P>
 static inline __attribute__((always_inline)) void byte_word_of(IVec (&acc)[B][P], const int8x16_t (&x)[P],
                                                                const std::uint8_t* weights) {
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
-    const IVec w = load_ints(weights + (I * B + b) * kWordBytes<false>);
+    const IVec w = load_ints(weights + (I * B + b) * kWordBytes<1>);
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) acc[b][p] = dot_of<I>(acc[b][p], x[p], w);
   }
 }
-template <bool N, int B, int P>
-static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float* x, const float*,
+template <int N, int B, int P>
+static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float*& x, const float*& x3,
                                                                   std::int64_t pixel, const std::uint8_t* weights) {
   int8x16_t values[P];
   POWERLAB_UNROLL
@@ -74,13 +97,27 @@ static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B]
   byte_word_of<1, B, P>(acc, values, weights);
   byte_word_of<2, B, P>(acc, values, weights);
   byte_word_of<3, B, P>(acc, values, weights);
+  x += 4;
+  x3 += 4;
 }
 #else
-template <bool N, int B, int P>
-static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float* x, const float* x3,
+// Four words, by which x and x3 move on.
+template <int N, int B, int P>
+static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float*& x, const float*& x3,
                                                                   std::int64_t pixel, const std::uint8_t* weights) {
+  constexpr int kWords = N == 4 ? 2 : 1;
   POWERLAB_UNROLL
-  for (int i = 0; i < 4; ++i) byte_word<N, B, P>(acc, x + i, x3 + i, pixel, weights + i * B * kWordBytes<N>);
+  for (int i = 0; i < 4; i += kWords) {
+    const std::uint8_t* of_words = weights + i * B * kWordBytes<N>;
+    if constexpr (kWords > 1) {
+      byte_narrow_words<kWords>(acc, x, x3, pixel, of_words);
+    } else {
+      byte_word<N, B, P>(acc, x, x3, pixel, of_words);
+    }
+    x += kWords;
+    x3 += kWords;
+    asm("" : "+r"(x), "+r"(x3));  // else GCC adds i to multiples of `pixel` before the loop and spills them
+  }
 }
 #endif
 

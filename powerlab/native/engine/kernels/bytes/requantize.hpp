@@ -58,6 +58,18 @@ static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], 
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return (IVec)_mm512_maskz_permutexvar_epi32(kAllLanes, order, inside);
 }
+#elif defined(__AVX2__)
+template <int B>
+static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], const Requantize& r) {
+  const auto rounded = [&](int b) { return _mm256_cvtps_epi32((__m256)steps[b < B ? b : 0]); };
+  const __m256i zero = _mm256_set1_epi16(static_cast<short>(r.zero));
+  const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(rounded(0), rounded(1)), zero);
+  const __m256i second = B > 2 ? _mm256_adds_epi16(_mm256_packs_epi32(rounded(2), rounded(3)), zero) : first;
+  const __m256i bytes = _mm256_packus_epi16(first, second);  // words of four lanes of the vectors in turn
+  const __m256i inside = _mm256_min_epu8(_mm256_max_epu8(bytes, _mm256_set1_epi8(static_cast<char>(r.lowest))),
+                                         _mm256_set1_epi8(static_cast<char>(r.highest)));
+  return (IVec)_mm256_permutevar8x32_epi32(inside, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
 #endif
 
 // Steps as the bytes of up to four pixels of a block that follow on each other.
@@ -66,6 +78,14 @@ static inline __attribute__((always_inline)) void store_pixels(std::uint8_t* out
                                                                const Requantize& r) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_epi32(out, static_cast<__mmask16>((1 << 4 * P) - 1), (__m512i)packed(steps, r));
+#elif defined(__AVX2__)
+  typedef long long Eights __attribute__((vector_size(32)));
+  const Eights bytes = (Eights)packed(steps, r);
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) {
+    const long long pixel = bytes[p];
+    __builtin_memcpy(out + p * kBlockBytes, &pixel, sizeof pixel);
+  }
 #else
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) store_bytes(out + p * kBlockBytes, to_bytes(steps[p], r));

@@ -10,24 +10,24 @@
 namespace powerlab::engine::POWERLAB_TIER {
 
 using ByteTileFunction = void (*)(const ByteTile&);
-template <bool N>
+template <int N>
 struct ByteTileTable {
-  ByteTileFunction at[kByteTileBlocks * kByteTilePixels<N>];
+  ByteTileFunction at[kByteTileBlocks<N> * kByteTilePixels<N>];
 };
-template <bool F, bool N, int... I>
+template <bool F, int N, int... I>
 constexpr ByteTileTable<N> make_byte_tiles(Indices<I...>) {
   return {{byte_tile<F, N, I / kByteTilePixels<N> + 1, I % kByteTilePixels<N> + 1>...}};
 }
-template <bool F, bool N>
+template <bool F, int N>
 constexpr ByteTileTable<N> kByteTiles =
-    make_byte_tiles<F, N>(typename MakeIndices<kByteTileBlocks * kByteTilePixels<N>>::type{});
+    make_byte_tiles<F, N>(typename MakeIndices<kByteTileBlocks<N> * kByteTilePixels<N>>::type{});
 
 // Registers want nothing before or after a step.
 struct ByteTiles {
   explicit ByteTiles(const Step&) {}
 };
 
-template <bool F, bool N>
+template <bool F, int N>
 static inline void run_byte_tile(const ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles&) {
   kByteTiles<F, N>.at[(vectors - 1) * kByteTilePixels<N> + (pixels - 1)](t);
 }

@@ -10,7 +10,8 @@
 //                           words of the last block are filled up with zeros.
 //   AVX2, SSE4, AVX-512     even and odd channels widened to 16 bits, vpmaddwd for each. Where no two products of a
 //                           word exceed 16 bits, whatever x is, weights are narrow: vpmaddubsw adds them without
-//                           widening, and would saturate where they did; vpmaddwd by 1 adds pairs of these.
+//                           widening, and would saturate where they did; vpmaddwd by 1 adds pairs of these. Where no
+//                           four of two words do, vpaddw adds the pairs of both words before.
 //   Arm with matrices        usmmla, in convolutions: see matrix_tile.hpp.
 //   Arm with dot products   sdot; bytes become signed by flipping their highest bit, which is 128 less.
 //   Arm                     signed likewise; smull, smlal: two products of 8 bits fit into 16, as weights are -127 or
@@ -159,13 +160,27 @@ static inline IVec dot(IVec sums, IVec x, IVec w) {
   return sums + (IVec)_mm_madd_epi16((__m128i)x, (__m128i)w);
 #endif
 }
-static inline IVec dot_narrow(IVec sums, IVec x, IVec w) {
+// Sums of two products in the halves of lanes; sums of such; what both halves of a lane add to it.
+static inline IVec products_of_pairs(IVec x, IVec w) {
 #if defined(__AVX512BW__)
-  return sums + (IVec)_mm512_madd_epi16(_mm512_maddubs_epi16((__m512i)x, (__m512i)w), _mm512_set1_epi16(1));
+  return (IVec)_mm512_maddubs_epi16((__m512i)x, (__m512i)w);
 #elif defined(__AVX2__)
-  return sums + (IVec)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)x, (__m256i)w), _mm256_set1_epi16(1));
+  return (IVec)_mm256_maddubs_epi16((__m256i)x, (__m256i)w);
 #else
-  return sums + (IVec)_mm_madd_epi16(_mm_maddubs_epi16((__m128i)x, (__m128i)w), _mm_set1_epi16(1));
+  return (IVec)_mm_maddubs_epi16((__m128i)x, (__m128i)w);
+#endif
+}
+static inline IVec add_halves(IVec a, IVec b) {
+  typedef std::int16_t Halves __attribute__((vector_size(4 * kWidth)));
+  return (IVec)((Halves)a + (Halves)b);
+}
+static inline IVec add_pairs(IVec sums, IVec pairs) {
+#if defined(__AVX512BW__)
+  return sums + (IVec)_mm512_madd_epi16((__m512i)pairs, _mm512_set1_epi16(1));
+#elif defined(__AVX2__)
+  return sums + (IVec)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi16(1));
+#else
+  return sums + (IVec)_mm_madd_epi16((__m128i)pairs, _mm_set1_epi16(1));
 #endif
 }
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -246,8 +261,8 @@ constexpr bool kPairsOfBytes = true;
 constexpr bool kFlipsBytes = false, kPairsOfBytes = false;
 #endif
 
-// Weights of a word, for a vector of sums; N: narrow ones.
-template <bool N>
-constexpr int kWordBytes = 4 * kWidth * (N ? 1 : kHalves);
+// Weights of a word, for a vector of sums; N: how many products fit 16 bits, 2 or 4 of narrow ones.
+template <int N>
+constexpr int kWordBytes = 4 * kWidth * (N > 1 ? 1 : kHalves);
 
 }  // namespace powerlab::engine::POWERLAB_TIER
