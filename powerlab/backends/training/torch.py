@@ -23,7 +23,7 @@ from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.training import PRECISIONS
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.training.forward import forward_pass
 from powerlab.engine.training.parts import PARTS
 
@@ -72,12 +72,12 @@ class TorchTrainer:
         """Make one step.
 
         Raises:
-            PowerlabError: the loss is no number any more.
+            PowerlabError: the loss is no number any more, or ``torch.compile`` made something that does not run.
         """
         times_ns = [time.monotonic_ns()]
         given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, inputs).items()}
         with self._torch.autocast("cpu", self._torch.bfloat16, enabled=self._narrow):
-            loss = self._loss(given)
+            loss = self._computed(given)
         times_ns.append(time.monotonic_ns())
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -90,6 +90,18 @@ class TorchTrainer:
         if not np.isfinite(found):
             raise PowerlabError(f"the loss of step {self._steps_done} is {found:g}.")
         return {"loss": np.array([found], np.float32)}
+
+    def _computed(self, given: dict[str, Tensor]) -> Tensor:
+        """Return the loss; what the compiler makes of a model may not run, as of an LSTM in PyTorch 2.13."""
+        if self._loss == self._forward:
+            return self._loss(given)
+        try:
+            return self._loss(given)
+        except (RuntimeError, TypeError) as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".")
+            raise PowerlabError(
+                f"torch.compile cannot train {quoted(self._graph.name)}: {reason}; use torch, or another engine."
+            ) from error
 
     def _forward(self, given: dict[str, Tensor]) -> Tensor:
         values = {"": None} | self._values | given  # an input that is left out has no name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from powerlab.backends.training.batch import learning_output
 from powerlab.backends.training.torch_recurrences import recurrent_rules
@@ -76,17 +76,21 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
         """Return a pool's kernel, strides and pads."""
         has: Mapping[str, Any] = node.attributes
         top, left, bottom, right = has.get("pads", (0, 0, 0, 0))
-        if (top, left) != (bottom, right):
-            raise PowerlabError(f"{node} pads one side more than the other, which torch's pools do not.")
-        return has["kernel_shape"], has.get("strides", 1), (top, left)
+        return has["kernel_shape"], has.get("strides", 1), (top, left) if (top, left) == (bottom, right) else None
 
     def average_pool(node: Node, x: Tensor) -> Tensor:
         counts = bool(node.attributes.get("count_include_pad", 0))
-        rounds_up = bool(node.attributes.get("ceil_mode", 0))
-        return functional.avg_pool2d(x, *window(node), rounds_up, counts)
+        rounds_up, (kernel, strides, pads) = bool(node.attributes.get("ceil_mode", 0)), window(node)
+        if pads is None:
+            raise PowerlabError(f"{node} pads one side more than the other, which torch's pools do not.")
+        return functional.avg_pool2d(x, kernel, strides, pads, rounds_up, counts)
 
     def max_pool(node: Node, x: Tensor) -> Tensor:
-        return functional.max_pool2d(x, *window(node), ceil_mode=bool(node.attributes.get("ceil_mode", 0)))
+        kernel, strides, pads = window(node)
+        if pads is None:  # on one side more than on the other, which torch's pools do not
+            top, left, bottom, right = cast("tuple[int, ...]", node.attributes["pads"])
+            x, pads = functional.pad(x, (left, right, top, bottom), value=float("-inf")), 0
+        return functional.max_pool2d(x, kernel, strides, pads, ceil_mode=bool(node.attributes.get("ceil_mode", 0)))
 
     def clip(_node: Node, x: Tensor, low: Tensor = None, high: Tensor = None) -> Tensor:
         return torch.clamp(x, *(None if end is None else float(end) for end in (low, high)))
