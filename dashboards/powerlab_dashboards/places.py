@@ -17,7 +17,6 @@ _WORDS: Mapping[str, str] = {
     "optimizer": mark("optimizer %(value)s"),
     "preparation": mark("preparation %(value)s"),
     "batch": mark("batch %(value)s"),
-    "slices": mark("%(value)s slices"),
     "spin us": mark("spin %(value)s us"),
     "cores": mark("cores %(value)s"),
     "mode": mark("mode %(value)s"),
@@ -27,21 +26,23 @@ _USUAL = tuple(dimension for dimension in DIMENSIONS if dimension.title in {"thr
 
 
 def value_words(dimension: Dimension, point: Point) -> str:
-    """Return a point's value in one dimension: ``2 threads``."""
+    """Return a point's value in one dimension: ``2 threads``; empty where it has none and nothing is said instead."""
     if dimension.title == "threads":
         return count(point.threads, "thread")
+    if dimension.title == "slices":
+        return count(point.workload.slices, "slice")
     if dimension.title == "model":
         return model_label(point.workload.model)
-    value = dimension.read(point) or _("default")
-    return _(_WORDS[dimension.title], value=value) if dimension.title in _WORDS else value
+    value = dimension.read(point) or (_("default") if dimension.otherwise else "")
+    return "" if not value else _(_WORDS[dimension.title], value=value) if dimension.title in _WORDS else value
 
 
 def point_words(point: Point) -> str:
     """Return all that a point is: ``resnet50, batch 1, 2 threads, mode MAXN``."""
-    return ", ".join(value_words(dimension, point) for dimension in dimensions_shown([point]))
+    return ", ".join(filter(None, (value_words(dimension, point) for dimension in dimensions_shown([point]))))
 
 
 def naming(points: Iterable[Point]) -> Callable[[Point], str]:
     """Return what names a point by the dimensions in which these points differ; by the usual ones where none do."""
     dimensions = varied(points) or _USUAL
-    return lambda point: ", ".join(value_words(dimension, point) for dimension in dimensions)
+    return lambda point: ", ".join(filter(None, (value_words(dimension, point) for dimension in dimensions)))

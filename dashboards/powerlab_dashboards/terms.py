@@ -21,6 +21,7 @@ NOUNS: Mapping[str, tuple[str, str]] = {
     "repeat": mark_plural("%(count)s repeat", "%(count)s repeats"),
     "run": mark_plural("%(count)s run", "%(count)s runs"),
     "sample": mark_plural("%(count)s sample", "%(count)s samples"),
+    "slice": mark_plural("%(count)s slice", "%(count)s slices"),
     "sweep": mark_plural("%(count)s sweep", "%(count)s sweeps"),
     "thread": mark_plural("%(count)s thread", "%(count)s threads"),
     "throttled run": mark_plural("%(count)s throttled run", "%(count)s throttled runs"),

@@ -20,6 +20,7 @@ class Dimension:
         usual: the value that goes without saying; None where every table says it.
         words: a phrase for sentences, with ``{}`` for the value.
         numeric: whether its values are numbers, so that distances between them mean something.
+        otherwise: what sentences say in place of a missing value; empty for nothing at all.
     """
 
     title: str
@@ -27,17 +28,25 @@ class Dimension:
     usual: str | None = None
     words: str = "{}"
     numeric: bool = False
+    otherwise: str = "default"
 
     def value_words(self, point: Point) -> str:
         """Return a point's value in the words of sentences: ``2 threads``."""
-        said = self.words.format(self.read(point) or "default")
-        return "1 thread" if said == "1 threads" else said
+        value = self.read(point) or self.otherwise
+        said = self.words.format(value) if value else ""
+        return said.removesuffix("s") if said in {"1 threads", "1 slices"} else said
 
 
 DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(title="model", read=lambda point: short(point.workload.model)),
     Dimension(title="workload", read=lambda point: point.workload.kind.value, usual=WorkloadKind.INFERENCE.value),
-    Dimension(title="optimizer", read=lambda point: point.workload.optimizer, usual="", words="optimizer {}"),
+    Dimension(
+        title="optimizer",
+        read=lambda point: point.workload.optimizer,
+        usual="",
+        words="optimizer {}",
+        otherwise="",
+    ),
     Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
     Dimension(title="processor", read=lambda point: point.workload.processor.value, usual=Processor.CPU.value),
     Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),
@@ -106,7 +115,7 @@ def varying(points: Iterable[Point]) -> Callable[[Point], str]:
     dimensions = varied(points)
 
     def words(point: Point) -> str:
-        return ", ".join(one.value_words(point) for one in dimensions) or point.workload.model
+        return ", ".join(filter(None, (one.value_words(point) for one in dimensions))) or point.workload.model
 
     return words
 
@@ -117,6 +126,7 @@ def pair_words(points: Iterable[Point]) -> Callable[[Point, Point], str]:
 
     def words(one: Point, other: Point) -> str:
         pairs = (dict.fromkeys((each.value_words(one), each.value_words(other))) for each in dimensions)
-        return ", ".join(map(" against ".join, pairs)) or one.workload.model
+        said = (" against ".join(filter(None, pair)) for pair in pairs)
+        return ", ".join(filter(None, said)) or one.workload.model
 
     return words
