@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from powerlab.analysis.comparison import Ratio
@@ -67,11 +67,11 @@ def choose(summaries: Sequence[PointSummary], repeats: Mapping[Point, Sequence[R
             for place in stands.unbeaten
         ),
         beaten=sum(stands.beaten),
-        statement=_statement(stands),
+        statement=_statement(stands, {run.sweep_id for summary, _ in found for run in repeats[summary.point]}),
     )
 
 
-def _statement(stands: Standing) -> str:
+def _statement(stands: Standing, sweeps: Collection[str]) -> str:
     rivals, unbeaten = len(stands.beaten), len(stands.unbeaten)
     if not rivals:
         return "the only point within the bounds, so there is nothing to compare it with"
@@ -80,8 +80,9 @@ def _statement(stands: Standing) -> str:
     if stands.decision is Decision.TIED:
         return f"tied with {unbeaten} of {counted(rivals, 'other point')}"
     if stands.missing_repeats:
+        sweep = next(iter(sweeps))[:8] if len(sweeps) == 1 else "SWEEP"
         return (
             f"not enough data: a claim takes {MIN_VALID} valid runs of every point within the bounds; add "
-            f"{counted(stands.missing_repeats, 'repeat')} with `powerlab repeat`"
+            f"{counted(stands.missing_repeats, 'repeat')} (`powerlab repeat {sweep} --add {stands.missing_repeats}`)"
         )
     return f"not enough data: {counted(unbeaten, 'other point')} cannot be compared with it"

@@ -77,6 +77,14 @@ def test_what_a_bound_costs_is_the_best_point_without_it():
     assert latency.without is None
 
 
+def test_what_lacks_repeats_says_which_command_adds_them_to_which_sweep():
+    few = idling(TRUTH, repeats=2, scatter=0.002)
+    sweep = few[0].sweep_id
+    assert f"add 1 repeat (`powerlab repeat {sweep[:8]} --add 1`)" in only(asked(), few).statement
+    of_two = [replace(run, sweep_id=f"{run.sweep_id}{run.repeat}") for run in few]
+    assert "add 1 repeat (`powerlab repeat SWEEP --add 1`)" in only(asked(), of_two).statement
+
+
 def test_points_that_do_not_differ_are_tied_and_listed():
     twin = place("15W", threads=2)
     answer = only(asked(), idling({FAST: TRUTH[FAST], twin: TRUTH[FAST], SLOW: TRUTH[SLOW]}, repeats=4, seed=3))
