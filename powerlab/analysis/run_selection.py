@@ -52,7 +52,8 @@ class Selection:
             values = dict.fromkeys(filter(None, (_value(device, run, key) for device, run in runs)))
             if value not in values:
                 there = f"; there are: {', '.join(values)}" if values else ""
-                return f"no run of {self.word} has {key}={value}{meant(value, list(values))}{there}."
+                what = f"run of {self.word}" if self.sweep else "stored run"
+                return f"no {what} has {key}={value}{meant(value, list(values))}{there}."
         return f"{self.word} has no runs; `powerlab sweep list` lists sweeps with theirs."
 
 

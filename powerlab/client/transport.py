@@ -133,7 +133,7 @@ class Transport:
 
     def _away(self) -> ServerAwayError:
         return ServerAwayError(
-            f"no powerlab server answers at {self.server}; start one with `powerlab serve`, or give --server."
+            f"no powerlab server answers at {self.server}; start one with `powerlab serve`, or give another address."
         )
 
 

@@ -128,7 +128,7 @@ def test_sets_without_a_common_point_can_be_let_differ(shelf: Shelf, client: Tes
         ("a=nosuch&b=device%3Done", 404, "There is no sweep &#39;nosuch&#39;"),
         ("a=speed%3D1&b=device%3Done", 422, "There is no key &#39;speed&#39;"),
         ("a=threads%3Dmany&b=device%3Done", 422, "is no number of threads"),
-        ("a=mode%3D9W&b=device%3Done", 422, "no run of mode=9W has mode=9W"),
+        ("a=mode%3D9W&b=device%3Done", 422, "no stored run has mode=9W"),
         ("a=device%3Done&b=device%3Dother&ignore=mode", 422, "Without mode several points of one are alike"),
         ("a=device%3Done&b=device%3Dother&ignore=colour", 422, "There is no dimension &#39;colour&#39;"),
         ("&".join(f"set=threads%3D{number}" for number in range(9)), 422, "At most 8 sets can be compared"),
