@@ -214,16 +214,18 @@ struct DepthwiseWidths {};
 #if defined(__AVX512F__) || defined(__aarch64__)
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7>;
 using AnyDepthwiseWidths = AllDepthwiseWidths;
+using CloseDepthwiseWidths = AllDepthwiseWidths;
 using TwoDepthwiseWidths = AllDepthwiseWidths;
 #else
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3>;
+using CloseDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4>;  // 3 x 3 of strides 1: six pixels and eight sums
 using AnyDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
 using TwoDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6>;
 #endif
 
 template <int S, int... P>
 constexpr DepthwiseKind make_3x3(DepthwiseWidths<P...>) {
-  return {2, kDepthwisePixels, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+  return {2, static_cast<int>(sizeof...(P)), {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
 }
 template <int S, int... P>
 constexpr DepthwiseKind make_5x5(DepthwiseWidths<P...>) {
@@ -233,7 +235,8 @@ template <int... P>
 constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
   return {1, kDepthwiseAnyPixels, {depthwise_any<P>...}, {}};
 }
-static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})};
+static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(CloseDepthwiseWidths{}),
+                                                  make_3x3<2>(AllDepthwiseWidths{})};
 static constexpr DepthwiseKind kDepthwise5x5[] = {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})};
 template <int... P>
 constexpr DepthwiseKind make_two(DepthwiseWidths<P...>) {
