@@ -9,7 +9,7 @@ network in float32 too. Each has a process of its own and they take turns. A rat
 the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
 compute what the file says: OpenVINO rearranges quantizations. Beside the ratios stands what is left of the outputs'
 signal in ours (SQNR) and for how many random inputs the first choice is that of float32. With ``--tier avx2`` weights
-are narrow, as ``powerlab engine quantize --narrow-weights`` writes them (``--full`` keeps all their bits). A star means
+are narrow, as ``powerlab engine quantize --narrow-weights 4`` writes them (``--full`` keeps all bits). A star means
 that a peer failed on the file, and got one whose concatenations and batch norms are floats.
 """
 
