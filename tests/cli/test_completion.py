@@ -99,6 +99,8 @@ def test_a_shell_completes_the_identifiers_of_what_was_measured_here(
         held.finish(None)
     assert offered(shell, scripts[shell], "powerlab", "compare", held.sweep_id[:6]) == [held.sweep_id]
     assert offered(shell, scripts[shell], "powerlab", "runs", "show", run.id[:6]) == [run.id]
+    assert main(["baseline", "set", "main", held.sweep_id]) == 0
+    assert offered(shell, scripts[shell], "powerlab", "gate", "x", "--baseline", "ma") == ["main"]
     monkeypatch.setenv("POWERLAB_SERVER", "http://127.0.0.1:1")
     assert offered(shell, scripts[shell], "powerlab", "runs", "show", run.id[:6]) == []
 

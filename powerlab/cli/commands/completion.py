@@ -25,7 +25,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("shell", metavar="SHELL", nargs="?", choices=_SHELLS, help=", ".join(_SHELLS))
-    parser.add_argument("--stored", choices=("sweeps", "runs"), help=argparse.SUPPRESS)
+    parser.add_argument("--stored", choices=("sweeps", "runs", "baselines"), help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:

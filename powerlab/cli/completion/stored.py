@@ -20,11 +20,14 @@ _QUERIES = {
     "JOIN device ON device.id = sweep.device_id ORDER BY sweep.created_at DESC LIMIT ?",
     "runs": "SELECT run.id, plan, 'repeat ' || (repeat + 1), substr(started_at, 1, 10) FROM run "
     "JOIN sweep ON sweep.id = run.sweep_id ORDER BY received_at DESC LIMIT ?",
+    "baselines": "SELECT baseline_sweep.name, plan, device.name, substr(max(set_at), 1, 10) FROM baseline_sweep "
+    "JOIN sweep ON sweep.id = sweep_id JOIN device ON device.id = sweep.device_id "
+    "GROUP BY baseline_sweep.name ORDER BY max(set_at) DESC LIMIT ?",
 }
 
 
 def stored_words(kind: str) -> Iterator[str]:
-    """Yield the newest identifiers, each with a description behind a tab; none where a server is read instead."""
+    """Yield the newest identifiers or names, each with a description behind a tab; none where a server is read."""
     if os.environ.get("POWERLAB_SERVER"):
         return
     database = state_dir() / "powerlab.db"

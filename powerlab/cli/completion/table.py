@@ -18,8 +18,8 @@ Word = tuple[str, str]
 """A word and its description."""
 
 FILES = "@files"
-STORED = ("@sweeps", "@runs")
-"""Marks of words that the shell looks up when it completes: files, and identifiers of what is stored."""
+STORED = ("@sweeps", "@runs", "@baselines")
+"""Marks of words that the shell looks up when it completes: files, and identifiers and names of what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ def _first_line(text: str | None) -> str:
 
 _SWEEPS, _FILES = ((STORED[0], ""), (FILES, "")), ((FILES, ""),)
 _KINDS: Mapping[str, tuple[Word, ...]] = {
+    "BASELINE": ((STORED[2], ""),),
     "SWEEP": _SWEEPS,
     "SET": _SWEEPS,
     "RUN": ((STORED[1], ""),),
