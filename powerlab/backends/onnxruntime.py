@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
+from powerlab.backends.cuda_driver import card_name
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import QUANTIZED, OnnxModel, onnx_model
 from powerlab.backends.packages import required
@@ -25,7 +27,8 @@ _FLOAT_INPUTS = "1"
 class OnnxRuntimeBackend:
     """A session of ONNX Runtime; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, session: Any, model: OnnxModel) -> None:
+    def __init__(self, session: Any, model: OnnxModel, processor_name: str = "") -> None:
+        self.processor_name = processor_name
         self._session = session
         self._model = model
 
@@ -43,15 +46,23 @@ def load(options: LoadOptions) -> OnnxRuntimeBackend:
     return load_with("onnxruntime", _PROVIDERS[options.processor], options)
 
 
-def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBackend:
+def load_with(
+    engine: str, provider: str, options: LoadOptions, half: Mapping[str, Any] | None = None
+) -> OnnxRuntimeBackend:
     """Load a model into a session whose nodes all run where ``provider`` says, on exactly the threads given.
+
+    Args:
+        engine: the engine's name.
+        provider: the execution provider.
+        options: what is asked for.
+        half: options by which a provider computes a model of float32 in 16 bits; None: the model is converted.
 
     Raises:
         PowerlabError: the engine is not installed, lacks the provider, does not offer what is asked for, or refuses the
             model.
     """
     on_card = provider != _PROVIDERS[Processor.CPU]
-    check_offers(engine, options, ("fp32",) if on_card else ("fp32", *QUANTIZED), spins_us=(_NO_SPIN,))
+    check_offers(engine, options, ("fp32", "fp16") if on_card else ("fp32", *QUANTIZED), spins_us=(_NO_SPIN,))
     if on_card:
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # fp32 is to mean float32 on a card too: its libraries read this
     onnxruntime = required(engine, "onnxruntime")
@@ -70,14 +81,29 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if on_card:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    in_half = options.precision == "fp16"
+    content = half_content(model.content) if in_half and half is None else model.content
+    chosen = (provider, dict(half)) if in_half and half is not None else provider
     try:
-        session = onnxruntime.InferenceSession(model.content, settings, providers=[provider])
+        session = onnxruntime.InferenceSession(content, settings, providers=[chosen])
     except Exception as error:  # its exceptions have no common base beside Exception
         raise PowerlabError(f"{engine} refuses {options.model}: {_first_line(error)}") from error
     if provider not in session.get_providers():
         raise PowerlabError(f"{engine} fell back to {session.get_providers()[0]} from {provider}; fix its set-up.")
     check_threads(engine, options.threads, session.get_session_options().intra_op_num_threads)
-    return OnnxRuntimeBackend(session, model)
+    return OnnxRuntimeBackend(session, model, card_name() if on_card else "")
+
+
+def half_content(content: bytes) -> bytes:
+    """Return a model whose numbers have 16 bits inside and 32 at its inputs and outputs, by ONNX Runtime's own tool.
+
+    Raises:
+        PowerlabError: onnx or ONNX Runtime is not installed.
+    """
+    onnx, float16 = required("onnxruntime", "onnx"), required("onnxruntime", "onnxruntime.transformers.float16")
+    model = float16.convert_float_to_float16(onnx.load_from_string(content), keep_io_types=True)
+    converted: bytes = model.SerializeToString()
+    return converted
 
 
 def _first_line(error: Exception) -> str:

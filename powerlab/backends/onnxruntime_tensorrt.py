@@ -8,4 +8,4 @@ from powerlab.backends.onnxruntime import OnnxRuntimeBackend, load_with
 
 def load(options: LoadOptions) -> OnnxRuntimeBackend:
     """Load a model onto the first card; TensorRT builds its engine now, which takes minutes."""
-    return load_with("onnxruntime-tensorrt", "TensorrtExecutionProvider", options)
+    return load_with("onnxruntime-tensorrt", "TensorrtExecutionProvider", options, {"trt_fp16_enable": True})

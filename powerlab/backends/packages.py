@@ -44,6 +44,11 @@ PACKAGES: dict[str, Package] = {
         distributions=("onnxruntime-gpu",),
         install="pip install onnx onnxruntime-gpu",
     ),
+    "tensorrt": Package(
+        modules=("tensorrt", "onnx"),
+        distributions=("tensorrt", "tensorrt-cu12", "tensorrt-cu13"),
+        install="pip install onnx tensorrt",
+    ),
     "openvino": Package(modules=("openvino", "onnx"), distributions=("openvino",), install="pip install onnx openvino"),
     "torch": _TORCH,
     "torch-compile": _TORCH,

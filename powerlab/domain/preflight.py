@@ -38,6 +38,7 @@ ENGINES: Mapping[str, tuple[Processor, ...]] = {
     "litert": (_CPU,),
     "ncnn": (_CPU, _GPU),
     "onnxruntime-tensorrt": (_GPU,),
+    "tensorrt": (_GPU,),
 }
 """Names a plan's ``engine`` may hold, and what each can compute on: an engine is a module of that name (``_`` for
 ``-``) in ``powerlab.backends``."""

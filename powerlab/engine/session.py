@@ -246,7 +246,7 @@ def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
 
     half = asked.precision == "fp16"
     asked = replace(asked, precision="fp32") if half else asked
-    choose = by_tuning(this_target(), half=half) if tuned else None
+    choose = by_tuning(this_target()) if tuned else None
     try:
         graph = _optimised(asked, chained=False)
         if slices > 1:

@@ -216,8 +216,9 @@ def _sweep(
     cores, modes = group
     threads = thread_counts(template.threads, cores)
     level = LEVELS[rigour]
-    # Steps of training take their slices one after the other; those of an inference share the threads.
-    slices = tuple(one for one in template.slices if template.trains or not any(count % one for count in threads))
+    # Steps of training take their slices one after the other; those of an inference on the cores share the threads.
+    any_number = template.trains or template.processor is Processor.GPU
+    slices = tuple(one for one in template.slices if any_number or not any(count % one for count in threads))
     return SweepPlan(
         workload=WorkloadKind.TRAIN if template.trains else WorkloadKind.INFERENCE,
         optimizers=template.optimizers,

@@ -10,8 +10,11 @@ import pytest
 from engine_native.quantized_graphs import Quantized
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu import model as gpu_model
+from powerlab.engine.gpu.choice.candidates import candidates
+from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_SHARED, Numbers
 from powerlab.engine.gpu.device import this_target
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.passes import optimise
@@ -33,8 +36,8 @@ def kernel(request, monkeypatch):
     return name
 
 
-def check(net, *outputs):
-    model = GpuModel(optimise(net.graph(*outputs), chained=False))
+def check(net, *outputs, **choices):
+    model = GpuModel(optimise(net.graph(*outputs), chained=False), **choices)
     found = model.run(net.fed())
     for name in outputs:
         np.testing.assert_allclose(found[name], net.values[name], rtol=1e-6, atol=1e-6)
@@ -62,6 +65,18 @@ def test_depthwise_and_grouped_convolutions(kernel):
     x = net.conv(x, 32, (1, 1))
     x = net.conv(x, 96, (3, 3), pads=(2, 2, 2, 2), group=4, dilations=(2, 2))
     check(net, net.floats(net.conv(x, 18, (2, 2), strides=(2, 2))))
+
+
+def test_all_tiles_give_the_same_bytes():
+    net = Quantized(2)
+    x = net.conv(net.input(1, 22, 9, 8), 70, (1, 1), relu=True)
+    y = net.conv(x, 70, (3, 3), pads=(1, 1, 1, 1), residual=x, relu=True)
+    y = net.floats(net.conv(y, 24, (2, 2), strides=(2, 2)))
+    shape = ConvShape(images=1, inputs=70, outputs=70, kernel=(3, 3), pads=(1, 1), in_size=(9, 8), size=(9, 8))
+    methods = candidates(shape, this_target(), Numbers.INT8)
+    assert {BYTES_CACHED, BYTES_SHARED} <= {one.kernel for one in methods}
+    for method in methods:
+        assert any(name.startswith(method.kernel) for name in check(net, y, choose=lambda *_, one=method: one))
 
 
 def test_sums_of_bytes():

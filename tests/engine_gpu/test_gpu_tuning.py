@@ -13,7 +13,7 @@ from onnx import helper
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.gpu.choice.method import SHARED, Method
+from powerlab.engine.gpu.choice.method import BYTES_SHARED, SHARED, Method, Numbers
 from powerlab.engine.gpu.tuning.kept import FILE_NAME, Tuned, keep_tunings, read_tunings, this_place
 
 
@@ -48,13 +48,27 @@ def test_what_tuning_finds_is_kept_and_taken(state, model, capsys):
 
     tiles = Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2)
     tunings = read_tunings(this_place())
-    keep_tunings(tunings.added(Tuned(shape=kept.shape, half=False, method=tiles)))
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=tiles)))
     assert "tiled_fp32" in kernels(model)
     assert "tiled_fp32" not in kernels(model, tuned=False)
     assert "tiled_fp16" not in kernels(model, precision="fp16")
 
-    keep_tunings(tunings.added(Tuned(shape=kept.shape, half=False, method=replace(tiles, lanes=4096))))
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=replace(tiles, lanes=4096))))
     assert "tiled_fp32" not in kernels(model)
+
+
+def test_convolutions_of_bytes_are_tuned(state, model, capsys):
+    assert main(["engine", "tune", str(model), "--processor", "gpu", "--precision", "int8", "--json"]) == 0
+    (shape,) = json.loads(capsys.readouterr().out)["shapes"]
+    (kept,) = read_tunings(this_place()).shapes
+    assert kept.numbers == shape["numbers"] == "int8"
+    assert kept.method.kernel == shape["method"]["kernel"]
+    tiles = Method(kernel=BYTES_SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=4)
+    keep_tunings(read_tunings(this_place()).added(replace(kept, method=tiles)))
+    taken = kernels(model, precision="int8")
+    assert any(name.startswith(BYTES_SHARED) for name in taken)
+    assert not any(name.startswith(BYTES_SHARED) for name in kernels(model, precision="int8", tuned=False))
+    assert not any(name.startswith("tiled") for name in kernels(model))
 
 
 def test_a_damaged_file_is_said_and_moved_aside(state, model):

@@ -34,5 +34,9 @@ def test_the_doctor_names_the_gpu():
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     found = json.loads(done.stdout)["gpus"]
     assert [one["name"] for one in found["found"]] == [one.name for one in devices()]
+    first = found["found"][0]
     assert devices()[0].driver in _gpus(found)
+    tensor_cores = {**first, "matrices": {"fp16": ["16x16x16", "16x8x16"], "int8": []}, "queues": 16}
+    assert "cooperative matrices in fp16 (16x16x16, 16x8x16)" in _gpus({"found": [tensor_cores]})
+    assert "no cooperative matrices" in _gpus({"found": [{**first, "matrices": {"fp16": [], "int8": []}}]})
     assert _gpus({"found": [], "problem": "no Vulkan driver is here"}) == "no Vulkan driver is here"

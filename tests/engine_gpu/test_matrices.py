@@ -68,13 +68,13 @@ def method(target, tiles, **more):
 )
 def test_convolutions_of_16_bits(target, tiles, window):
     chosen = method(target, tiles)
-    model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda _: chosen)
+    model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
     assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
 
 
 def test_winograd_by_matrices(target):
     chosen = method(target, "wide", winograd=2)
-    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda _: chosen)
+    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda *_: chosen)
 
 
 @pytest.mark.usefixtures("as_gpu")

@@ -13,7 +13,7 @@ from onnx import helper
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.candidates import candidates, fits
 from powerlab.engine.gpu.choice.matrices import matrix_methods
-from powerlab.engine.gpu.choice.method import CACHED, MATRICES, SHARED, SHARED_HALF, Method
+from powerlab.engine.gpu.choice.method import BYTES_MATRICES, CACHED, MATRICES, SHARED, SHARED_HALF, Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.target import Target
 
@@ -48,7 +48,7 @@ def graph_of(inputs, outputs, kernel, size, *, stride=1, pad=0, dilation=1, grou
 @pytest.mark.parametrize("residual", [False, True])
 def test_three_by_three(name, residual):
     graph = graph_of(9, 21, 3, (9, 7), pad=1, residual=residual)
-    model = compared(graph, choose=lambda _: METHODS[name])
+    model = compared(graph, choose=lambda *_: METHODS[name])
     kernels = [kernel for kernel, _ in model.steps()]
     assert ("winograd_in_fp32" in kernels) == bool(METHODS[name].winograd)
     assert f"{METHODS[name].kernel}_fp32" in kernels
@@ -65,7 +65,7 @@ def test_three_by_three(name, residual):
     ],
 )
 def test_tiles_in_shared_memory(tiles, window):
-    compared(graph_of(**window), choose=lambda _: tiles)
+    compared(graph_of(**window), choose=lambda *_: tiles)
 
 
 @pytest.mark.parametrize(
@@ -77,26 +77,30 @@ def test_tiles_in_shared_memory(tiles, window):
     ],
 )
 def test_in_16_bits(method):
-    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda _: method)
+    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda *_: method)
 
 
 SHAPE = ConvShape(images=1, inputs=64, outputs=64, kernel=(3, 3), pads=(1, 1), in_size=(56, 56), size=(56, 56))
 
 
-@pytest.mark.parametrize("half", [False, True])
-def test_candidates_fit_the_device_and_the_rule_comes_first(half):
-    found = candidates(SHAPE, GPU, half=half)
-    assert found[0] == by_rule(GPU, half=half)(SHAPE)
-    assert len(set(found)) == len(found)
+WINOGRAD = {Numbers.FP32: {0, 2, 4}, Numbers.FP16: {0, 2}, Numbers.INT8: {0}}
+
+
+@pytest.mark.parametrize("numbers", Numbers)
+def test_candidates_fit_the_device_and_the_rule_comes_first(numbers):
+    found = candidates(SHAPE, GPU, numbers)
+    assert found[0] == by_rule(GPU)(SHAPE, numbers)
+    assert len(set(found)) == len(found) > 1
     assert all(fits(method, GPU) for method in found)
-    assert any(method.kernel == SHARED_HALF for method in found) == half
-    assert {method.winograd for method in found} == ({0, 2} if half else {0, 2, 4})
+    assert any(method.kernel == SHARED_HALF for method in found) == (numbers is Numbers.FP16)
+    assert {method.winograd for method in found} == WINOGRAD[numbers]
 
 
 def test_a_small_device_is_asked_for_no_more_than_it_has():
     small = Target(largest_bytes=1 << 27, shared_bytes=16384, group_size=128)
-    assert all(method.lanes * method.down <= 128 for method in candidates(SHAPE, small, half=True))
-    assert SHARED_HALF not in {method.kernel for method in candidates(SHAPE, small, half=True)}
+    found = [method for numbers in (Numbers.FP16, Numbers.INT8) for method in candidates(SHAPE, small, numbers)]
+    assert all(method.lanes * method.down <= 128 for method in found)
+    assert SHARED_HALF not in {method.kernel for method in found}
 
 
 MATRICES_OF = {"NVIDIA's": (32, ((16, 16, 16), (16, 8, 16), (16, 8, 8))), "Intel's": (16, ((8, 16, 16),))}
@@ -105,16 +109,17 @@ MATRICES_OF = {"NVIDIA's": (32, ((16, 16, 16), (16, 8, 16), (16, 8, 8))), "Intel
 @pytest.mark.parametrize("maker", MATRICES_OF)
 def test_a_gpu_with_units_for_matrices_is_asked_for_what_it_lists(maker):
     lanes, sizes = MATRICES_OF[maker]
-    target = replace(GPU, subgroup_lanes=lanes, matrices=sizes)
-    found = [method for method in candidates(SHAPE, target, half=True) if method.kernel == MATRICES]
-    assert {method.matrix for method in found} == set(sizes)
-    assert by_rule(target, half=True)(SHAPE).kernel == MATRICES
-    assert all(method.lanes % lanes == 0 and method.lanes * method.down <= GPU.group_size for method in found)
-    assert by_rule(target, half=False)(SHAPE).kernel == SHARED
-    assert by_rule(replace(target, broadcasts=True), half=True)(SHAPE).kernel == CACHED
+    target = replace(GPU, subgroup_lanes=lanes, matrices=sizes, byte_matrices=sizes)
+    for numbers, kernel in ((Numbers.FP16, MATRICES), (Numbers.INT8, BYTES_MATRICES)):
+        found = [method for method in candidates(SHAPE, target, numbers) if method.kernel == kernel]
+        assert {method.matrix for method in found} == set(sizes)
+        assert by_rule(target)(SHAPE, numbers).kernel == kernel
+        assert all(method.lanes % lanes == 0 and method.lanes * method.down <= GPU.group_size for method in found)
+    assert by_rule(target)(SHAPE, Numbers.FP32).kernel == SHARED
+    assert by_rule(replace(target, broadcasts=True))(SHAPE, Numbers.FP16).kernel == CACHED
 
 
 def test_matrices_need_their_shared_memory():
     wide = replace(GPU, subgroup_lanes=32, matrices=((16, 16, 16),))
     small = replace(wide, shared_bytes=8192)
-    assert 0 < len(matrix_methods(SHAPE, small)) < len(matrix_methods(SHAPE, wide))
+    assert 0 < len(matrix_methods(SHAPE, small, Numbers.FP16)) < len(matrix_methods(SHAPE, wide, Numbers.FP16))

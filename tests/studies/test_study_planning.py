@@ -130,8 +130,9 @@ def test_training_is_a_sweep_of_its_own_by_the_engines_that_train():
 
 
 def test_slices_of_an_inference_share_the_threads_and_those_of_a_step_need_not():
-    found = {(plan.workload, plan.slices) for plan in planned("caffe-streams", here(core_count=2)).plans}
-    assert found == {("train", (1, 2, 4)), ("inference", (1, 2))}
+    made = planned("caffe-streams", here(core_count=2, refusal=lambda *_: ""))
+    found = {(plan.workload, plan.processors[0], plan.slices) for plan in made.plans}
+    assert found == {("train", "cpu", (1, 2, 4)), ("inference", "cpu", (1, 2)), ("inference", "gpu", (1, 2, 4))}
 
 
 def test_a_study_of_which_nothing_fits_is_refused_with_the_reasons():

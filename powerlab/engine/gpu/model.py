@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,15 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.choice.method import Chooser
 from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, native, opened, this_target
+from powerlab.engine.gpu.exchange import Exchange
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.layout import Layout
 from powerlab.engine.gpu.lowering import lower
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.work import dispatch_work
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.planned import checked_inputs
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.operand import readable
 from powerlab.engine.program.storage import Space
-from powerlab.engine.runtime.outside_types import to_engine, to_model
 
 TIMEOUT_S = 60.0
 """How long one inference may take before it counts as failed."""
@@ -74,7 +71,7 @@ class GpuModel:
         if info.subgroup_lanes == 0:
             raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
         program = lower(graph, this_target(), half=half, choose=choose)
-        self._slices, self._queues, self._picked = slices, queues, program.picked
+        self._slices, self._queues = slices, queues
         self.inputs = {one.name: self._whole(one.shape) for one in graph.inputs}
         self.outputs = {one.name: self._whole(one.shape) for one in graph.outputs}
         computed = {one.name: one.dtype for one in (*graph.inputs, *graph.outputs)}
@@ -84,6 +81,14 @@ class GpuModel:
         self._timeout_ns = int(timeout_s * 1e9)
         self._device = opened(host_constants=host_constants)
         self._layout = Layout(program, slices)
+        self._exchange = Exchange(
+            inputs=self.inputs,
+            outputs=self.outputs,
+            dtypes=self.dtypes,
+            picked=program.picked,
+            layout=self._layout,
+            slices=slices,
+        )
         self.arena_bytes = self._layout.arena_bytes
         with _sentences():
             self._plan = self._built(program, synchronised=synchronised)
@@ -128,7 +133,7 @@ class GpuModel:
         """Run some dispatches of all slices many times over: see :meth:`powerlab.engine.Session.repeat`."""
         first, last = first * self._slices, last * self._slices
         with _sentences():
-            return int(self._plan.repeat(self._given(inputs), first, last, times, self._timeout_ns))
+            return int(self._plan.repeat(self._exchange.given(inputs), first, last, times, self._timeout_ns))
 
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
@@ -141,37 +146,10 @@ class GpuModel:
         return int(self._plan.barriers)
 
     def _call(self, run: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], Any]:
-        given = self._given(inputs)
-        made = {name: np.empty(math.prod(shape), np.float32) for name, shape in self.outputs.items()}
-        out = self._parts(Space.OUTPUT, list(made.values()))
+        given, made = self._exchange.given(inputs), self._exchange.room()
         with _sentences():
-            result = run(given, out, self._timeout_ns)
-        return {
-            name: to_model(memory, self.dtypes[name]).reshape(self.outputs[name]) for name, memory in made.items()
-        }, result
-
-    def _given(self, inputs: Mapping[str, Any]) -> list[tuple[int, NDArray[np.uint8]]]:
-        checked = checked_inputs(self.inputs, self.dtypes, inputs)
-        arrays = [self._readable(name, np.asarray(one)) for name, one in checked.items()]
-        return self._parts(Space.INPUT, arrays)
-
-    def _readable(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Return an input as a GPU reads it: floats, or 32-bit places that lie inside what they pick from."""
-        size = self._picked.get(name)
-        if size is None:
-            return readable(to_engine(array, np.dtype(np.float32)))
-        if array.size and not -size <= array.min() <= array.max() < size:
-            raise PowerlabError(f"the input {name!r} picks from {size} rows and holds {array.min()} to {array.max()}.")
-        return np.ascontiguousarray(array, np.int32)
-
-    def _parts(self, space: Space, arrays: Sequence[NDArray[Any]]) -> list[tuple[int, NDArray[np.uint8]]]:
-        """Return the slices of whole arrays as bytes, and where each lies."""
-        cut = [array.reshape(self._slices, -1) for array in arrays]
-        return [
-            (offset, array[part].view(np.uint8))
-            for part in range(self._slices)
-            for offset, array in zip(self._layout.offsets(space, part), cut, strict=True)
-        ]
+            result = run(given, self._exchange.out(made), self._timeout_ns)
+        return self._exchange.results(made), result
 
 
 class _sentences:  # noqa: N801  a context manager reads as a function

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.choice.method import Chooser
+from powerlab.engine.gpu.choice.method import Chooser, Numbers
 from powerlab.engine.gpu.program import Constant, Dispatch, words
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value
@@ -46,6 +46,11 @@ class Recorder:
     def dtype(self) -> np.dtype[np.floating]:
         """Return what numbers are stored as."""
         return np.dtype(np.float16 if self.half else np.float32)
+
+    @property
+    def numbers(self) -> Numbers:
+        """Return what convolutions multiply that are not of bytes."""
+        return Numbers.FP16 if self.half else Numbers.FP32
 
     def storage(self, space: Space, index: int, floats: int) -> Storage:
         """Return memory of any kind; ``index``: which input, output or constant."""

@@ -2,7 +2,8 @@
 // module.
 #pragma once
 
-#include "gpu/vulkan.hpp"
+#include "gpu/vulkan/devices.hpp"
+#include "gpu/vulkan/objects.hpp"
 
 namespace powerlab::gpu::vk {
 

@@ -20,6 +20,7 @@ from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:
     from powerlab.domain.power import SourceProbe
+    from powerlab.engine.gpu.target import Target
     from powerlab.sweep.host import Host
 
 
@@ -63,6 +64,7 @@ def _gpus(host: Host) -> dict[str, Any]:
     if host.sysroot.simulated:
         return {"found": [], "problem": "a simulated board's GPU stands for the time it takes, and computes nothing"}
     from powerlab.engine.gpu.device import devices
+    from powerlab.engine.gpu.target import target_of
 
     try:
         found = devices()
@@ -76,11 +78,20 @@ def _gpus(host: Host) -> dict[str, Any]:
                 "kind": one.kind,
                 "memory_bytes": one.memory_bytes,
                 "stores_16_bits": one.half_storage,
+                "dot_product": one.dot_product,
+                "matrices": _matrices(target_of(one)),
+                "queues": one.queues,
             }
             for one in found
         ],
         "problem": "" if found else "Vulkan's loader knows none here",
     }
+
+
+def _matrices(target: Target) -> dict[str, list[str]]:
+    """Return the sizes of cooperative matrices that kernels use, by precision: rows x columns x inner."""
+    sizes = {"fp16": target.matrices, "int8": target.byte_matrices}
+    return {precision: ["x".join(map(str, size)) for size in found] for precision, found in sizes.items()}
 
 
 def _journal(host: Host) -> dict[str, Any]:

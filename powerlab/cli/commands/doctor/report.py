@@ -62,8 +62,23 @@ def _gpus(gpus: Mapping[str, Any]) -> str:
     if not gpus["found"]:
         return str(gpus["problem"])
     return "\n".join(
-        f"{one['name']}, {one['driver']}" + ": the processor stands in for a GPU" * (one["kind"] == "cpu")
+        f"{one['name']}, {one['driver']}"
+        + ": the processor stands in for a GPU" * (one["kind"] == "cpu")
+        + f"\n  {_offers(one)}"
         for one in gpus["found"]
+    )
+
+
+def _offers(gpu: Mapping[str, Any]) -> str:
+    """Say what the engine makes use of there."""
+    of_matrices = [f"{precision} ({', '.join(sizes)})" for precision, sizes in gpu["matrices"].items() if sizes]
+    return ", ".join(
+        (
+            "fp32, fp16, int8" if gpu["stores_16_bits"] else "fp32, int8",
+            f"cooperative matrices in {' and '.join(of_matrices)}" if of_matrices else "no cooperative matrices",
+            *(["integer dot product"] if gpu["dot_product"] else []),
+            counted(gpu["queues"], "queue"),
+        )
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes
 from powerlab.cli.commands.engine.tune_gpu import tune_on_gpu
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.devices import CPU, DEVICES, GPU, check_gpu_choices
+from powerlab.engine.devices import CPU, DEVICES, GPU, GPU_PRECISIONS, check_gpu_choices
 
 if TYPE_CHECKING:
     from powerlab.engine.tuning.models import ShapeTuned
@@ -41,7 +41,7 @@ def add_tune_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
     parser.add_argument("--processor", choices=DEVICES, default=CPU, help="what computes (default: cpu)")
     parser.add_argument(
-        "--precision", choices=("fp32", "fp16"), default="fp32", help="of numbers stored on a gpu (default: fp32)"
+        "--precision", choices=GPU_PRECISIONS, default="fp32", help="what a gpu computes in (default: fp32)"
     )
     parser.add_argument("--threads", metavar="N", type=int, help="compute threads of the cpu (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")

@@ -27,14 +27,17 @@ def tune_on_gpu(args: argparse.Namespace) -> int:
     from powerlab.engine.gpu.tuning.kept import keep_tunings, read_tunings, this_place, tuning_file
     from powerlab.engine.gpu.tuning.tuner import tune_model, tuned_layers
     from powerlab.engine.passes import optimise
+    from powerlab.engine.quantization.precisions import in_precision
 
     place, target = this_place(), this_target()
     known = read_tunings(place)
-    graph = optimise(load_graph(args.model, given_shapes(args.input_shape), batch_size=args.batch), chained=False)
+    half, precision = args.precision == "fp16", "int8" if args.precision == "int8" else "fp32"
+    loaded = load_graph(args.model, given_shapes(args.input_shape), batch_size=args.batch)
+    graph = optimise(in_precision(loaded, args.model, precision), chained=False)
     found: list[ShapeTuned] = []
     with measuring() as progress:
-        task = progress.add_task("tuning", total=len(tuned_layers(graph, target)))
-        for one in tune_model(graph, target, known, half=args.precision == "fp16"):
+        task = progress.add_task("tuning", total=len(tuned_layers(graph, target, half=half)))
+        for one in tune_model(graph, target, known, half=half):
             keep_tunings(one.tunings)
             found.append(one)
             progress.update(task, description=_words(one), completed=len(found))
@@ -72,6 +75,7 @@ def _method(method: Method, target: Target) -> str:
 def _shape(one: ShapeTuned) -> dict[str, Any]:
     return {
         "shape": asdict(one.tuned.shape),
+        "numbers": one.tuned.numbers,
         "words": _words(one),
         "layers": one.layers,
         "method": asdict(one.tuned.method),

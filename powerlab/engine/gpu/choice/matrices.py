@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice.method import MATRICES, Method
+from powerlab.engine.gpu.choice.method import BYTES_MATRICES, MATRICES, Method, Numbers
 from powerlab.engine.gpu.target import MatrixSize, Target
 
 _SUM_BYTES, _CORNER_BYTES, _PADDING_BYTES = 4, 16, 16
@@ -44,11 +44,6 @@ class MatrixTiles:
     def outputs(self) -> int:
         """Return the output channels of a work group."""
         return self.down * self.blocks * self.size[1]
-
-    @property
-    def constants(self) -> tuple[int, ...]:
-        """Return the specialization constants of ``shaders/matrices.glsl``."""
-        return self.blocks, self.pixels, self.across, self.down, self.depth, *self.size
 
     def fits(self, target: Target, element_bytes: int) -> bool:
         """Tell whether a device has the lanes and the shared memory for elements of so many bytes.
@@ -91,12 +86,17 @@ def matrix_tiles(
                 yield tiles
 
 
-def matrix_methods(shape: ConvShape, target: Target) -> list[Method]:
-    """Return the ways to compute a convolution by matrices of 16-bit numbers, if the device has such units."""
+def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[Method]:
+    """Return the ways to compute a convolution by matrices, the rule's first; none without such units."""
+    kernel, sizes, element_bytes = {
+        Numbers.FP32: (MATRICES, (), 4),
+        Numbers.FP16: (MATRICES, target.matrices, 2),
+        Numbers.INT8: (BYTES_MATRICES, target.byte_matrices, 1),
+    }[numbers]
     outputs = shape.outputs // shape.groups
     return [
         Method(
-            kernel=MATRICES,
+            kernel=kernel,
             lanes=one.across * target.subgroup_lanes,
             pixels=one.pixels,
             blocks=one.blocks,
@@ -104,10 +104,5 @@ def matrix_methods(shape: ConvShape, target: Target) -> list[Method]:
             depth=one.depth,
             matrix=one.size,
         )
-        for one in matrix_tiles(target.matrices, shape.pixels, outputs, target, 2)
+        for one in matrix_tiles(sizes, shape.pixels, outputs, target, element_bytes)
     ]
-
-
-def matrix_method(shape: ConvShape, target: Target) -> Method | None:
-    """Return the rule's way by matrices, or None."""
-    return next(iter(matrix_methods(shape, target)), None)

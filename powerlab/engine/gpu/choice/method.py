@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.target import NO_MATRIX, MatrixSize
@@ -12,13 +13,24 @@ CACHED, SHARED, SHARED_HALF, MATRICES = "conv", "tiled", "tiled_half", "matrix_h
 """Kernels: lanes read through the caches; tiles lie in shared memory; there, and products are of 16-bit numbers; there,
 and units for products of matrices take them."""
 
+BYTES_CACHED, BYTES_SHARED, BYTES_MATRICES = "quant_conv", "quant_tiled", "quant_matrix"
+"""The same of bytes; the first two are there with and without an instruction that multiplies and sums four."""
+
+
+class Numbers(StrEnum):
+    """What a convolution multiplies; sums have 32 bits."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    INT8 = "int8"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """Plain numbers and names: it can be kept as JSON.
 
     Attributes:
-        kernel: :data:`CACHED`, :data:`SHARED`, :data:`SHARED_HALF` or :data:`MATRICES`.
+        kernel: one of those above.
         lanes: of a work group, along pixels; for matrices, those of whole subgroups.
         pixels: of a lane; for matrices, along pixels, of a subgroup.
         blocks: of 4 output channels, of a lane; for matrices, along output channels, of a subgroup.
@@ -48,5 +60,15 @@ class Method:
             return self.lanes * self.pixels
         return self.lanes // subgroup_lanes * self.pixels * self.matrix[0]
 
+    def matrix_constants(self, subgroup_lanes: int) -> tuple[int, ...]:
+        """Return the specialization constants of ``shaders/matrices.glsl``."""
+        return self.blocks, self.pixels, self.lanes // subgroup_lanes, self.down, self.depth, *self.matrix
 
-Chooser = Callable[[ConvShape], Method]
+
+Chooser = Callable[[ConvShape, Numbers], Method]
+"""Says how a convolution of such numbers is computed."""
+
+
+def blocks_of(shape: ConvShape) -> int:
+    """Return the output blocks of a group."""
+    return -(-(shape.outputs // shape.groups) // 4)

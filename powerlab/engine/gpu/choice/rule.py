@@ -6,12 +6,13 @@ import math
 from dataclasses import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice.matrices import matrix_method
-from powerlab.engine.gpu.choice.method import MATRICES, SHARED, Chooser, Method
+from powerlab.engine.gpu.choice.bytes import rule_of_bytes
+from powerlab.engine.gpu.choice.matrices import matrix_methods
+from powerlab.engine.gpu.choice.method import MATRICES, SHARED, Chooser, Method, Numbers, blocks_of
 from powerlab.engine.gpu.target import Target
 
-WINOGRAD_TILES = {False: (2, 4), True: (2,)}
-"""By whether numbers are stored in 16 bits: F(4, 3) loses too many of them."""
+WINOGRAD_TILES = {Numbers.FP32: (2, 4), Numbers.FP16: (2,), Numbers.INT8: ()}
+"""F(4, 3) loses too many of 16 bits."""
 
 _FEW_PIXELS = 256
 """Up to so many a lane computes two pixels of four blocks, else four of two."""
@@ -25,28 +26,30 @@ _WINOGRAD_SIDES = ((4, 24), (2, 12))
 """Tiles of Winograd, and the sides of an image from which on the rule takes them: found by timing on lavapipe."""
 
 
-def by_rule(target: Target, *, half: bool) -> Chooser:
-    """Return what chooses where nothing was timed, for numbers stored in 16 bits (``half``) or in 32.
+def by_rule(target: Target) -> Chooser:
+    """Return what chooses where nothing was timed.
 
     A processor that stands in for a GPU computes best through its caches. A GPU takes its units for products of
     matrices where it has them and numbers are stored in 16 bits, without Winograd, whose products are cheap there and
     whose transforms are not; else shared memory.
     """
 
-    def choose(shape: ConvShape) -> Method:
-        product = rule_product(shape, target, half=half)
-        tiles = 0 if product.kernel == MATRICES else _winograd(shape, target, half=half)
+    def choose(shape: ConvShape, numbers: Numbers) -> Method:
+        if numbers is Numbers.INT8:
+            return rule_of_bytes(shape, target)
+        product = rule_product(shape, target, numbers)
+        tiles = 0 if product.kernel == MATRICES else _winograd(shape, target, numbers)
         return replace(product, winograd=tiles)
 
     return choose
 
 
-def rule_product(shape: ConvShape, target: Target, *, half: bool) -> Method:
-    """Return the rule's tiles of the matrix product."""
+def rule_product(shape: ConvShape, target: Target, numbers: Numbers) -> Method:
+    """Return the rule's tiles of the matrix product of floats."""
     blocks = blocks_of(shape)
     if target.broadcasts or shape.pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
         return _cached(shape.pixels, blocks)
-    by_matrices = matrix_method(shape, target) if half else None
+    by_matrices = next(iter(matrix_methods(shape, target, numbers)), None)
     return by_matrices or Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=8 if blocks >= 16 else 4, depth=2)
 
 
@@ -56,17 +59,12 @@ def suits_winograd(shape: ConvShape) -> bool:
     return square and min(shape.inputs, shape.outputs) >= 8 and min(shape.size) >= 4
 
 
-def blocks_of(shape: ConvShape) -> int:
-    """Return the output blocks of a group."""
-    return -(-(shape.outputs // shape.groups) // 4)
-
-
-def _winograd(shape: ConvShape, target: Target, *, half: bool) -> int:
+def _winograd(shape: ConvShape, target: Target, numbers: Numbers) -> int:
     """Return the rule's tiles of Winograd, large ones for large images, or 0."""
     if not suits_winograd(shape) or min(shape.inputs, shape.outputs) < _WINOGRAD_CHANNELS:
         return 0
     tile = next(
-        (each for each, least in _WINOGRAD_SIDES if min(shape.size) >= least and each in WINOGRAD_TILES[half]), 0
+        (each for each, least in _WINOGRAD_SIDES if min(shape.size) >= least and each in WINOGRAD_TILES[numbers]), 0
     )
     if tile == 0:
         return 0

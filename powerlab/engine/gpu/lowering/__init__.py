@@ -135,7 +135,7 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
         raise PowerlabError(
             f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
         )
-    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target, half=half))
+    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
     attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph)}
     covered = {node.outputs[0] for one in attentions.values() for node in one.covered}
     for node in graph.nodes:

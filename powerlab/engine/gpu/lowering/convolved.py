@@ -58,19 +58,7 @@ class Convolution:
 
     def shape(self, *, residual: bool) -> ConvShape:
         """Return all that a choice may depend on."""
-        return ConvShape(
-            images=self.x.images,
-            inputs=self.x.channels,
-            outputs=self.made.channels,
-            groups=self.groups,
-            kernel=self.window.kernel,
-            strides=self.window.strides,
-            dilations=self.window.dilations,
-            pads=self.window.pads,
-            in_size=(self.x.height, self.x.width),
-            size=(self.made.height, self.made.width),
-            residual=residual,
-        )
+        return shape_of(self.x, self.made, self.window, groups=self.groups, residual=residual)
 
     def geometry(self) -> tuple[int, ...]:
         """Return the push constants of a kernel that moves over an image."""
@@ -81,6 +69,23 @@ class Convolution:
         filled = np.zeros((self.groups, 4 * blocks), np.float32)
         filled[:, : self.made.channels // self.groups] = self.bias.reshape(self.groups, -1)
         return filled
+
+
+def shape_of(x: Image, made: Image, window: Window, *, groups: int, residual: bool) -> ConvShape:
+    """Return all that a choice may depend on."""
+    return ConvShape(
+        images=x.images,
+        inputs=x.channels,
+        outputs=made.channels,
+        groups=groups,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=window.dilations,
+        pads=window.pads,
+        in_size=(x.height, x.width),
+        size=(made.height, made.width),
+        residual=residual,
+    )
 
 
 def geometry(x: Image, made: Image, window: Window) -> tuple[int, ...]:

@@ -43,9 +43,7 @@ def _constants(method: Method, target: Target, function: int, *, residual: bool)
     """Return a kernel's specialization constants."""
     lanes = method.lanes * method.down
     if method.kernel == MATRICES:
-        across = method.lanes // target.subgroup_lanes
-        tiles = (method.blocks, method.pixels, across, method.down, method.depth)
-        return (lanes, function, int(residual), *tiles, *method.matrix)
+        return (lanes, function, int(residual), *method.matrix_constants(target.subgroup_lanes))
     usual = (lanes, function, method.blocks, method.pixels, int(residual))
     own = (int(target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
     return (*usual, *own)

@@ -21,7 +21,7 @@ def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -
     if groups > 1 and (x.channels // groups % 4 or made.channels // groups % 4):
         whole = (made.channels, x.channels, *conv.window.kernel)
         conv = replace(conv, weights=derived(weights, whole, partial(_ungrouped, groups=groups)), groups=1)
-    method = builder.choose(conv.shape(residual=places[2] is not None))
+    method = builder.choose(conv.shape(residual=places[2] is not None), builder.numbers)
     if method.winograd:
         emit_winograd(builder, node, places, conv, method)
     else:

@@ -1,4 +1,16 @@
-// For work groups that take TILE_PIXELS pixels at a time: where the window of each begins, and what lies where in it.
+// For work groups that take TILE_PIXELS pixels and TILE_BLOCKS blocks of outputs at a time: where a group stands, where the
+// window of each pixel begins, and what lies where in it.
+
+// Number and count of its lanes, its tile of the outputs of its group of channels, its first pixel of all, the blocks of a
+// window, and where its weights begin.
+#define FIND_TILE                                                                                                      \
+  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);                                       \
+  const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;                                                    \
+  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;                               \
+  const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;                       \
+  const int out_size = p.out_h * p.out_w, count = p.images * out_size, depth = p.kernel_h * p.kernel_w * p.in_blocks;  \
+  const int from = (group * tiles + tile) * depth * 4 * TILE_BLOCKS;
+
 shared ivec3 corners[TILE_PIXELS];  // where the image begins, row, column
 
 void find_corners(int first, int group) {

@@ -30,13 +30,8 @@ shared f16vec4 factors[DEPTH_BLOCKS * 4 * FACTOR_STRIDE];  // [input][output]
 shared vec4 results[ACROSS * DOWN * SUM_VECTORS];
 
 void main() {
-  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x), subgroup = int(gl_SubgroupID);
-  const int across = subgroup % ACROSS, down = subgroup / ACROSS;
-  const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;
-  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
-  const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;
-  const int depth = p.kernel_h * p.kernel_w * p.in_blocks, from = (group * tiles + tile) * depth * 4 * TILE_BLOCKS;
-  const int out_size = p.out_h * p.out_w, count = p.images * out_size;
+  FIND_TILE
+  const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
 
   coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[PIXELS * BLOCKS];
   [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) {

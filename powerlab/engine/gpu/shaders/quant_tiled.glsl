@@ -18,13 +18,8 @@ shared uint values[DEPTH * TILE_PIXELS];
 shared uint factors[DEPTH * TILE_OUTPUTS];
 
 void main() {
-  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);
+  FIND_TILE
   const int own_pixel = lane % ACROSS, own_block = lane / ACROSS;
-  const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;
-  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
-  const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;
-  const int out_size = p.out_h * p.out_w, count = p.images * out_size;
-  const int depth = p.kernel_h * p.kernel_w * p.in_blocks, from = (group * tiles + tile) * depth * TILE_OUTPUTS;
   const uint outside = uint(p.x_zero) * 0x01010101u;
 
   ivec4 sums[PIXELS * BLOCKS];

@@ -31,14 +31,8 @@ shared S4 values[DEPTH * TILE_PIXELS];
 shared S4 factors[DEPTH * 4 * TILE_BLOCKS];
 
 void main() {
-  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);
+  FIND_TILE
   const int own_pixel = lane % ACROSS, own_block = lane / ACROSS;
-  const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;
-  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
-  const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;
-  const int out_size = p.out_h * p.out_w, count = p.images * out_size;
-  const int depth = p.kernel_h * p.kernel_w * p.in_blocks;
-  const int from = (group * tiles + tile) * depth * 4 * TILE_BLOCKS;
 
   vec4 sums[PIXELS * BLOCKS];
   [[unroll]] for (int b = 0; b < BLOCKS; ++b) {

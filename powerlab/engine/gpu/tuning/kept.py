@@ -10,7 +10,7 @@ from pathlib import Path
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.candidates import candidates
-from powerlab.engine.gpu.choice.method import Chooser, Method
+from powerlab.engine.gpu.choice.method import Chooser, Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.device import chosen, devices
 from powerlab.engine.gpu.kernels import FOLDER
@@ -18,7 +18,7 @@ from powerlab.engine.gpu.target import Target
 from powerlab.engine.tuning.document import keep_document, read_document
 from powerlab.state_dir import state_dir
 
-VERSION = 1
+VERSION = 2
 FILE_NAME = "gpu-tuning.json"
 
 
@@ -39,10 +39,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What was found for one convolution, its numbers stored in 16 bits (``half``) or in 32."""
+    """What was found for one convolution of such numbers."""
 
     shape: ConvShape
-    half: bool
+    numbers: Numbers
     method: Method
 
 
@@ -55,7 +55,7 @@ class Tunings:
 
     def added(self, tuned: Tuned) -> Tunings:
         """Return these with one more, which replaces what was found of its shape before."""
-        others = (one for one in self.shapes if (one.shape, one.half) != (tuned.shape, tuned.half))
+        others = (one for one in self.shapes if (one.shape, one.numbers) != (tuned.shape, tuned.numbers))
         return replace(self, shapes=(*others, tuned))
 
 
@@ -112,20 +112,20 @@ def _places() -> Iterable[Tunings]:
     return read_document(tuning_file(), _File()).places
 
 
-def by_tuning(target: Target, *, half: bool) -> Chooser:
+def by_tuning(target: Target) -> Chooser:
     """Return what takes the method found fastest here, and leaves shapes that were not tuned to the rule.
 
     Raises:
         PowerlabError: the file is damaged, or cannot be read.
     """
-    expected = by_rule(target, half=half)
+    expected = by_rule(target)
     if not tuning_file().exists():
         return expected
-    known = {one.shape: one.method for one in read_tunings(this_place()).shapes if one.half == half}
+    known = {(one.shape, one.numbers): one.method for one in read_tunings(this_place()).shapes}
 
-    def choose(shape: ConvShape) -> Method:
-        method = known.get(shape)
-        usable = method is not None and method in candidates(shape, target, half=half)
-        return method if method is not None and usable else expected(shape)
+    def choose(shape: ConvShape, numbers: Numbers) -> Method:
+        method = known.get((shape, numbers))
+        usable = method is not None and method in candidates(shape, target, numbers)
+        return method if method is not None and usable else expected(shape, numbers)
 
     return choose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,17 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu.choice.candidates import candidates
-from powerlab.engine.gpu.choice.method import Method
+from powerlab.engine.gpu.choice.method import Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.lowering import lower
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.gpu.tuning.kept import Tuned, Tunings
-from powerlab.engine.ir.constants import Constants
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.gpu.tuning.layer import Layer, alone
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.tuning.tuner import winner
 
-_TUNED = ("FusedConv", "FusedGemm")
+_TUNED = ("FusedConv", "FusedGemm", "QuantConv")
 _ROUNDS = 8
 _TURN_NS = 3e6
 """How long a turn takes, at least about."""
@@ -52,27 +52,37 @@ class ShapeTuned:
     tunings: Tunings
 
 
-def tuned_layers(graph: Graph, target: Target) -> dict[ConvShape, tuple[Graph, int]]:
-    """Return the distinct convolutions that are matrix products: one layer as a graph, and how many there are."""
-    found: dict[ConvShape, tuple[Graph, int]] = {}
+Question = tuple[ConvShape, Numbers]
+"""What a choice is asked for."""
+
+
+def tuned_layers(graph: Graph, target: Target, *, half: bool) -> dict[Question, tuple[Layer, int]]:
+    """Return the distinct convolutions that are matrix products: one layer of each, and how many there are."""
+    found: dict[Question, tuple[Layer, int]] = {}
     for node in graph.nodes:
         if node.op_type in _TUNED:
-            alone = _alone(graph, node)
-            shape = _shape(alone, target)
-            if shape is not None:
-                first, layers = found.get(shape, (alone, 0))
-                found[shape] = first, layers + 1
+            layer = alone(graph, node)
+            question = _question(layer.graph, target, half=half)
+            if question is not None:
+                first, layers = found.get(question, (layer, 0))
+                found[question] = first, layers + 1
     return found
 
 
 def tune_model(graph: Graph, target: Target, tunings: Tunings, *, half: bool) -> Iterator[ShapeTuned]:
     """Tune the convolutions of an optimised graph, and yield after each shape.
 
+    Args:
+        graph: without chains; in bytes where those are to be tuned.
+        target: the GPU.
+        tunings: what is known already.
+        half: whether numbers that are no bytes are stored in 16 bits.
+
     Raises:
         PowerlabError: the GPU cannot compute one of them.
     """
-    for shape, (alone, layers) in tuned_layers(graph, target).items():
-        methods = _that_run(alone, candidates(shape, target, half=half), half=half)
+    for (shape, numbers), (layer, layers) in tuned_layers(graph, target, half=half).items():
+        methods = _that_run(layer, candidates(shape, target, numbers), half=half)
         times = np.array([_turn(one) for one in methods.values()])
         hopeful = [
             next(iter(methods)),
@@ -84,7 +94,7 @@ def tune_model(graph: Graph, target: Target, tunings: Tunings, *, half: bool) ->
         if best:  # the luckiest of many looks faster than it is: it has to win once more, against the rule's alone
             confirmed, gain = winner(_rounds([methods[hopeful[0]], methods[hopeful[best]]]))
             best *= confirmed
-        tuned = Tuned(shape=shape, half=half, method=hopeful[best])
+        tuned = Tuned(shape=shape, numbers=numbers, method=hopeful[best])
         tunings = tunings.added(tuned)
         yield ShapeTuned(
             tuned=tuned,
@@ -96,39 +106,22 @@ def tune_model(graph: Graph, target: Target, tunings: Tunings, *, half: bool) ->
         )
 
 
-def _alone(graph: Graph, node: Node) -> Graph:
-    """Return one node as a graph, what it takes from others being inputs."""
-    constants = {name: graph.kept_constants[name] for name in node.inputs if name in graph.kept_constants}
-    inputs = [graph.tensors[name] for name in dict.fromkeys(node.inputs) if name and name not in constants]
-    output = graph.tensors[node.outputs[0]]
-    tensors = {name: graph.tensors[name] for name in (*constants, *(one.name for one in inputs), output.name)}
-    return replace(
-        graph,
-        nodes=(node,),
-        inputs=tuple(inputs),
-        outputs=(output,),
-        constants=Constants(constants),
-        tensors=tensors,
-        outside={},
-    )
+def _question(graph: Graph, target: Target, *, half: bool) -> Question | None:
+    """Return what a layer asks for; None where there is no choice, as for few rows."""
+    asked: list[Question] = []
+    expected = by_rule(target)
 
+    def choose(shape: ConvShape, numbers: Numbers) -> Method:
+        asked.append((shape, numbers))
+        return expected(shape, numbers)
 
-def _shape(alone: Graph, target: Target) -> ConvShape | None:
-    """Return the shape that a choice is asked for; None where there is none, as for few rows."""
-    asked: list[ConvShape] = []
-    expected = by_rule(target, half=False)
-
-    def choose(shape: ConvShape) -> Method:
-        asked.append(shape)
-        return expected(shape)
-
-    lower(alone, target, choose=choose)
+    lower(graph, target, half=half, choose=choose)
     return asked[0] if asked else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A layer, ready to be repeated."""
+    """A layer's dispatches, ready to be repeated."""
 
     model: GpuModel
     inputs: dict[str, NDArray[np.float32]]
@@ -140,20 +133,19 @@ class _Timed:
         return self.model.repeat(self.inputs, self.first, self.last, times) / times
 
 
-def _that_run(alone: Graph, methods: Sequence[Method], *, half: bool) -> dict[Method, _Timed]:
+def _that_run(layer: Layer, methods: Sequence[Method], *, half: bool) -> dict[Method, _Timed]:
     """Return the layer by each method, without those that need more memory than the GPU has or shows at once."""
-    label = alone.nodes[0].name or alone.nodes[0].outputs[0]
     found: dict[Method, _Timed] = {}
     for method in methods:
         try:
-            model = GpuModel(alone, half=half, choose=lambda _, method=method: method)  # type: ignore[misc]
+            model = GpuModel(layer.graph, half=half, choose=lambda *_, method=method: method)  # type: ignore[misc]
         except PowerlabError:
             if not found:
                 raise
             continue
         inputs = synthetic_inputs(model.inputs, 1, model.dtypes)
         model.run(inputs)
-        own = [index for index, (_, name) in enumerate(model.steps()) if name == label]
+        own = [index for index, (_, name) in enumerate(model.steps()) if name == layer.label]
         found[method] = _Timed(model, inputs, own[0], own[-1] + 1)
     return found
 

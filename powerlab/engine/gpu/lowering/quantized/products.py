@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice.matrices import matrix_tiles
+from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_MATRICES, Method, Numbers
 from powerlab.engine.gpu.images import Image
-from powerlab.engine.gpu.lowering.convolved import Window, geometry
+from powerlab.engine.gpu.lowering.convolved import Window, geometry, shape_of
 from powerlab.engine.gpu.lowering.quantized.weights import Bytes, by_channel, pack, per_output
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
-_LANES, _PIXELS, _TILE_BLOCKS = 32, 4, 2
-_ACROSS, _DEPTH = 8, 4
-_MATRICES = "quant_matrix"
-_SHARED_PIXELS, _SHARED_BLOCKS = 64, 4
-"""Of a product that is worth shared memory, at least."""
+_LANES = 32
+"""Of a work group, where each channel is computed by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,61 +67,52 @@ class ByteConvolution:
         inputs, outputs = (-(-(one.channels // self.groups) // 4) for one in (self.x, self.made))
         return inputs, outputs
 
+    @property
+    def shape(self) -> ConvShape:
+        """Return all that a choice may depend on."""
+        return shape_of(self.x, self.made, self.window, groups=self.groups, residual=self.residual is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """One of them, with the tile that a work group takes: its pixels, and its blocks of outputs.
-
-    ``constants`` are the specialization constants that not all of them have.
-    """
+    """One of them: its shader, the lanes of a work group, and the specialization constants that not all have."""
 
     name: str
     lanes: int
-    pixels: int
-    blocks: int
-    constants: tuple[int, ...]
+    constants: tuple[int, ...] = ()
 
 
 def emit_product(builder: Builder, conv: ByteConvolution) -> None:
-    """Append a convolution whose groups fill whole blocks."""
-    kernel = _kernel(builder.target, conv)
-    if kernel.name == _MATRICES:
+    """Append a convolution whose groups fill whole blocks, the way that was chosen."""
+    method = builder.choose(conv.shape, Numbers.INT8)
+    if method.kernel == BYTES_MATRICES:
         conv = replace(conv, begin=_of_signed(conv))
-    out_tiles = -(-conv.blocks[1] // kernel.blocks)
-    pixel_tiles = -(-conv.made.images * conv.made.pixels // kernel.pixels)
+    out_tiles = -(-conv.blocks[1] // method.tile_blocks)
+    pixel_tiles = -(-conv.made.images * conv.made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
     across = min(pixel_tiles, MOST_GROUPS)
-    weights = pack(conv.weights, conv.groups, 4 * kernel.blocks)
+    weights = pack(conv.weights, conv.groups, 4 * method.tile_blocks)
     groups = (across, conv.groups * out_tiles, -(-pixel_tiles // across))
-    _emit(builder, conv, kernel, (weights, out_tiles * kernel.blocks), groups)
+    _emit(builder, conv, _kernel(method, builder.target), (weights, out_tiles * method.tile_blocks), groups)
 
 
 def emit_depthwise(builder: Builder, conv: ByteConvolution) -> None:
     """Append a convolution of each channel by itself."""
     groups = -(-conv.made.vectors // _LANES)
     across = min(groups, MOST_GROUPS)
-    kernel = _Kernel("quant_depthwise", _LANES, _LANES, 1, ())
     constants = by_channel(conv.weights), conv.made.blocks
+    kernel = _Kernel("quant_depthwise", _LANES)
     _emit(builder, replace(conv, groups=1), kernel, constants, (across, -(-groups // across), 1))
 
 
-def _kernel(target: Target, conv: ByteConvolution) -> _Kernel:
-    """Return the rule's kernel: through the caches on a processor that stands in for a GPU, and where little is shared.
-
-    A GPU takes its units for products of matrices where it has them, else shared memory.
-    """
-    by_dot = "_dot" * target.dot_product
-    pixels, blocks = conv.made.images * conv.made.pixels, conv.blocks[1]
-    if target.broadcasts or pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
-        own = (_PIXELS, int(target.broadcasts))
-        return _Kernel(f"quant_conv{by_dot}", _LANES, _LANES * _PIXELS, _TILE_BLOCKS, own)
-    outputs = conv.made.channels // conv.groups
-    tiles = next(matrix_tiles(target.byte_matrices, pixels, outputs, target, 1), None)
-    if tiles is not None:
-        lanes = tiles.across * tiles.down * target.subgroup_lanes
-        return _Kernel(_MATRICES, lanes, tiles.rows, tiles.outputs // 4, tiles.constants)
-    down = _ACROSS if blocks >= _ACROSS * _TILE_BLOCKS else _ACROSS // 2
-    constants = (_TILE_BLOCKS, _PIXELS, _ACROSS, down, _DEPTH)
-    return _Kernel(f"quant_tiled{by_dot}", _ACROSS * down, _ACROSS * _PIXELS, down * _TILE_BLOCKS, constants)
+def _kernel(method: Method, target: Target) -> _Kernel:
+    """Return a method's kernel, where there are two the one of the instructions that the device has."""
+    lanes = method.lanes * method.down
+    if method.kernel == BYTES_MATRICES:
+        return _Kernel(method.kernel, lanes, method.matrix_constants(target.subgroup_lanes))
+    name = method.kernel + "_dot" * target.dot_product
+    if method.kernel == BYTES_CACHED:
+        return _Kernel(name, lanes, (method.pixels, int(target.broadcasts)))
+    return _Kernel(name, lanes, (method.blocks, method.pixels, method.lanes, method.down, method.depth))
 
 
 def _of_signed(conv: ByteConvolution) -> NDArray[np.int32]:
