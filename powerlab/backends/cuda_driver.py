@@ -107,6 +107,6 @@ class CudaCard:
 
 
 def _function(library: ctypes.CDLL, name: str, parameters: tuple[Any, ...]) -> Callable[..., int]:
-    function = getattr(library, name)
-    function.argtypes, function.restype = parameters, _Number
+    function: Callable[..., int] = getattr(library, name)
+    function.argtypes, function.restype = parameters, _Number  # type: ignore[attr-defined]
     return function

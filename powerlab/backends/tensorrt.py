@@ -5,6 +5,7 @@ JetPack brings its Python package along; on workstations ``pip install tensorrt`
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ class TensorrtBackend:
             self._context.set_tensor_address(name, address)
 
     def _bytes(self, name: str) -> int:
-        return int(np.prod(self._shapes[name], dtype=np.int64)) * self._dtypes[name].itemsize
+        elements: int = math.prod(self._shapes[name])
+        return elements * self._dtypes[name].itemsize
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""

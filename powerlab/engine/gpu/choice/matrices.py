@@ -45,6 +45,11 @@ class MatrixTiles:
         """Return the output channels of a work group."""
         return self.down * self.blocks * self.size[1]
 
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """Return the specialization constants of ``shaders/matrices.glsl``."""
+        return self.blocks, self.pixels, self.across, self.down, self.depth, *self.size
+
     def fits(self, target: Target, element_bytes: int) -> bool:
         """Tell whether a device has the lanes and the shared memory for elements of so many bytes.
 

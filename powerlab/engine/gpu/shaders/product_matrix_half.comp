@@ -44,7 +44,7 @@ void main() {
   }
 
 #define PUT(own, block, sum)                                                                                 \
-  const int row = first.x + own, column = first.y + 4 * block;                                               \
+  const int row = first.x + own, column = first.y + 4 * (block);                                             \
   const vec4 found = p.factor * sum;                                                                         \
   for (int c = 0; c < 4 && row < p.rows && column + c < p.columns; ++c) {                                    \
     made[batch.z + row * p.out_row + (column + c) * p.out_column] = T1(found[c]);                            \

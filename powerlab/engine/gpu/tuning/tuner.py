@@ -138,7 +138,7 @@ def _that_run(layer: Layer, methods: Sequence[Method], *, half: bool) -> dict[Me
     found: dict[Method, _Timed] = {}
     for method in methods:
         try:
-            model = GpuModel(layer.graph, half=half, choose=lambda *_, method=method: method)  # type: ignore[misc]
+            model = GpuModel(layer.graph, half=half, choose=lambda *_, method=method: method)
         except PowerlabError:
             if not found:
                 raise
