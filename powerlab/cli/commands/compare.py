@@ -113,5 +113,5 @@ def _nothing(word: str, runs: Sequence[Run]) -> str:
     valid = sum(run.verdict is Verdict.VALID for run in runs)
     return (
         f"{word} has fewer than two points with usable figures ({valid} of {len(runs)} runs are valid); "
-        "`powerlab runs list --sweep` shows its runs."
+        f"`powerlab runs list --sweep {runs[0].sweep_id[:8] if runs else 'SWEEP'}` shows its runs."
     )
