@@ -25,7 +25,7 @@ from powerlab.engine.runtime.slices import check_slices, doubled_shapes, slice_s
 from powerlab.engine.staged.model import StagedModel
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.machine import this_machine
-from powerlab.engine.target.tiers import BF16, Tier, tier_for
+from powerlab.engine.target.tiers import IN_16_BITS, Tier, tier_for
 from powerlab.engine.tuning.kept import Tunings, has_tunings, read_tunings, this_place
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Session:
             tier=tier,
             threads=threads,
             spin_us=spin_us if threads <= usable else 0,
-            tunings=_tunings(tier) if tuned and precision != BF16 else None,
+            tunings=_tunings(tier) if tuned and precision not in IN_16_BITS else None,
             slices=slices,
         )
         cache = configured_cache() if cached and not isinstance(model, Graph) else None
@@ -312,4 +312,4 @@ def _optimised(asked: _Asked, *, chained: bool = True) -> Graph:
         from powerlab.engine.quantization.precisions import in_precision
 
         graph = in_precision(graph, model, asked.precision)
-    return optimise(graph, chained=chained and asked.precision != BF16)
+    return optimise(graph, chained=chained and asked.precision not in IN_16_BITS)

@@ -117,11 +117,11 @@ def arm_loop(body: list[Instruction]) -> Loop:
 
 
 def products(body: list[Instruction], mnemonic: str) -> tuple[int, int]:
-    """Return how many instructions of that name a loop has, and how often it touches the stack.
+    """Return how many instructions whose names match a loop has, and how often it touches the stack.
 
     rbp is a register like others but where it points at the frame, below which everything then lies.
     """
-    named = sum(one.mnemonic == mnemonic for one in body)
+    named = sum(bool(re.fullmatch(mnemonic, one.mnemonic)) for one in body)
     stack = re.compile(r"\(%[re]sp|-0x[0-9a-f]+\(%rbp|\[sp")
     return named, sum(bool(stack.search(one.operands)) for one in body)
 

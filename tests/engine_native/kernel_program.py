@@ -53,6 +53,6 @@ def byte_object(folder: Path, instructions: str) -> Path:
 
 
 def pair_object(folder: Path, instructions: str) -> Path:
-    """Return the compiled kernels on bfloat16 of an instruction set."""
+    """Return the compiled kernels on 16-bit floats of an instruction set."""
     (found,) = (folder / "CMakeFiles" / f"powerlab_pairs_{instructions}.dir").rglob("pairs.cpp.o")
     return found

@@ -142,18 +142,21 @@ def test_register_tiles_of_bytes_on_64_bit_arm(arm_kernels, instructions, mnemon
 @pytest.mark.campaign
 def test_tiles_of_amx(x86_folder):
     """Per run of words one tile of pixels and one of weights for each vector are loaded, and nothing else."""
-    objdump, path = require_program("objdump", "binutils"), byte_object(x86_folder, "avx512amx")
-    tiles = {
-        (tile[1], int(tile[2])): body
-        for name, body in functions(objdump, path).items()
-        if (tile := re.fullmatch(r"amx_tile<(true|false), (\d)>", name))
-    }
-    assert sorted(tiles) == [(floats, vectors) for floats in ("false", "true") for vectors in (1, 2, 3, 4)]
-    for (floats, vectors), body in tiles.items():
-        loops = [loop for loop in innermost(body) if products(loop, "tdpbusd")[0]]
-        assert loops, f"amx_tile<{floats}, {vectors}>"
+    objdump = require_program("objdump", "binutils")
+    check_amx(objdump, byte_object(x86_folder, "avx512amx"), "tdpbusd", r"amx_tile<(?:true|false), (\d)>", 8)
+    check_amx(objdump, pair_object(x86_folder, "avx512amxbf16"), "tdpbf16ps", r"amx_tile<(\d)>", 4)
+
+
+def check_amx(objdump, path, mnemonic, names, count):
+    found = functions(objdump, path).items()
+    tiles = {name: (int(tile[1]), body) for name, body in found if (tile := re.fullmatch(names, name))}
+    assert len(tiles) == count, tiles.keys()
+    for name, (vectors, body) in tiles.items():
+        loops = [loop for loop in innermost(body) if products(loop, mnemonic)[0]]
+        assert loops, name
         for loop in loops:
-            assert (*products(loop, "tdpbusd"), products(loop, "tileloadd")[0]) == (vectors, 0, vectors + 1), loop
+            others = [one for one in loop if one.mnemonic != "tileloadd"]  # of which one reads by way of %rbp
+            assert (*products(others, mnemonic), len(loop) - len(others)) == (vectors, 0, vectors + 1), loop
 
 
 @pytest.mark.campaign
@@ -171,17 +174,17 @@ def test_matrices_of_bytes_on_64_bit_arm(arm_kernels):
         assert (2 * 2 * vectors * -(-pixels // 2), 0) in loops, f"{vectors}x{pixels}: {loops}"
 
 
-def check_pairs(objdump, path, mnemonic):
+def check_pairs(objdump, path, mnemonic, names=r"pair_tile<(?:true|false), (\d+), (\d+)>", steps=4):
     """Four words are multiplied in one turn: nothing is spilled."""
     tiles = {
         name: (int(tile[1]), int(tile[2]), body)
         for name, body in functions(objdump, path).items()
-        if (tile := re.fullmatch(r"pair_tile<(?:true|false), (\d+), (\d+)>", name))
+        if (tile := re.fullmatch(names, name))
     }
     assert tiles, f"{path} has no register tiles"
     for name, (blocks, pixels, body) in tiles.items():
         loops = [counts for loop in innermost(body) if (counts := products(loop, mnemonic))[0]]
-        assert (4 * blocks * pixels, 0) in loops, f"{path} {name}: {loops}"
+        assert (steps * blocks * pixels, 0) in loops, f"{path} {name}: {loops}"
 
 
 @pytest.mark.campaign
@@ -194,6 +197,22 @@ def test_register_tiles_of_bfloat16(x86_folder):
 def test_register_tiles_of_bfloat16_on_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check_pairs(objdump, pair_object(arm_kernels.parent, "neon_bf16"), "bfdot")
+
+
+HALF_TILES = {"names": r"half_tile<(\d+), (\d+)>", "steps": 8}
+"""Four words are eight channels, one instruction each."""
+
+
+@pytest.mark.campaign
+def test_register_tiles_of_float16(x86_folder):
+    objdump = require_program("objdump", "binutils")
+    check_pairs(objdump, pair_object(x86_folder, "avx512fp16"), "vfmadd...ph", **HALF_TILES)
+
+
+@pytest.mark.campaign
+def test_register_tiles_of_float16_on_64_bit_arm(arm_kernels):
+    objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
+    check_pairs(objdump, pair_object(arm_kernels.parent, "neon_fp16"), "fmla", **HALF_TILES)
 
 
 SPILLING = """

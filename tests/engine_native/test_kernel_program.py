@@ -22,8 +22,8 @@ COMPUTING = {
 
 ARM_CORES = {
     "cortex-a57": {"neonbytes"},
-    "neoverse-n1": {"neonbytes", "neon_dotprod"},
-    "max": {"neonbytes", "neon_dotprod", "neon_i8mm", "neon_bf16"},
+    "neoverse-n1": {"neonbytes", "neon_dotprod", "neon_fp16"},
+    "max": {"neonbytes", "neon_dotprod", "neon_i8mm", "neon_bf16", "neon_fp16"},
 }
 """Of ARMv8.0 (Jetson Nano), 8.2 (Altra), and everything the emulator knows, SVE among it: one for each set of
 instructions, for the emulator runs two cores that have the same ones alike. With the kernels in low precision that each
@@ -45,9 +45,12 @@ def tiles_are_granted() -> bool:
 LOW_PRECISION = {
     "amx_int8": "avx512: avx512amx",
     "avx512_vnni": "avx512: avx512vnni",
+    "amx_bf16": "avx512: avx512amxbf16",
     "avx512_bf16": "avx512: avx512bf16",
+    "avx512_fp16": "avx512: avx512fp16",
     "avx_vnni": "avx2: avxvnni",
     "asimddp": "neon: neon_dotprod",
+    "asimdhp": "neon: neon_fp16",
     "i8mm": "neon: neon_i8mm",
     "bf16": "neon: neon_bf16",
 }
@@ -61,11 +64,12 @@ def test_kernels_of_every_tier_here(kernels):
     for tier in available_tiers():
         assert f"{tier.name}: " in output
     known = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split()) - (
-        set() if tiles_are_granted() else {"amx_int8"}
+        set() if tiles_are_granted() else {"amx_int8", "amx_bf16"}
     )
     unlike = {name for name, line in LOW_PRECISION.items() if (name in known) != (f"{line}: " in output)}
     assert unlike == set(), output
-    assert platform.machine() != "x86_64" or "amx_model: " in output
+    models = {f"{name}: " in output for name in ("amx_model", "amx_pairs_model", "halves_model")}
+    assert models == {platform.machine() == "x86_64"}, output
 
 
 def test_a_tier_that_does_not_exist_is_explained(kernels):

@@ -25,12 +25,14 @@ from powerlab.engine.codegen.pack import (
     unit_bounds,
     winograd_g,
 )
+from powerlab.engine.codegen.pairs.pack import NUMBERS, bfloat16_bits, float16_bits, pack_pairs
 from powerlab.engine.codegen.quantized.pack import in_whole_blocks
 from powerlab.engine.codegen.weights import PackedWeights
 from powerlab.engine.ir.constants import Recipe
 from powerlab.engine.passes.fold.batch_norms import scaled_by
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
+from powerlab.engine.target.tiers import BF16, FP16, Tier
 
 # Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
 TILES = [(4, 2), (8, 2), (16, 4), (4, 3)]
@@ -115,6 +117,37 @@ def test_winograd_weights_are_those_of_the_paper_at_every_position(sizes, tile, 
         np.testing.assert_allclose(unit[..., : len(wanted)], wanted.transpose(1, 2, 3, 0), rtol=1e-6, atol=1e-7)
         assert not unit[..., len(wanted) :].any()
     assert at == packed.size
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from([BF16, FP16]), st.sampled_from([(4, 2), (4, 4), (16, 4)]), st.integers(1, 3), st.data())
+def test_weights_of_16_bits_lie_where_kernels_read_them(precision, tile, groups, data):
+    """Walk them in the order of kernels/pairs/conv_pairs.hpp and half_tile.hpp."""
+    (width, blocks), numbers = tile, NUMBERS[precision]
+    outputs, inputs = data.draw(st.integers(1, 70)), data.draw(st.integers(1, 35))
+    kernel = data.draw(st.sampled_from([(1, 1), (3, 2)]))
+    weights = numbered(groups * outputs, inputs, *kernel) % 251
+    tier = Tier("any", width, blocks, 4, precision=precision)
+    words = iter(pack_pairs(weights, groups, tier).view(np.uint16))
+    to_bits = {BF16: bfloat16_bits, FP16: float16_bits}[precision]
+    width, together, run = width * numbers.floats, blocks // numbers.floats, numbers.channels
+    found = np.zeros_like(weights, np.uint16)
+    for group in range(groups):
+        for begin, end in itertools.pairwise(unit_bounds(divide_up(outputs, width), together)):
+            places = itertools.product(range(divide_up(inputs, 16)), *map(range, kernel), range(16 // run))
+            for block, y, x, word in places:
+                for output, channel in itertools.product(range(begin * width, end * width), range(run)):
+                    bits, at = next(words), 16 * block + word * run + channel
+                    if output < outputs and at < inputs:
+                        found[group * outputs + output, at, y, x] = bits
+                    else:
+                        assert bits == 0
+    assert next(words, None) is None
+    np.testing.assert_array_equal(found, to_bits(weights))
+
+
+def test_weights_beyond_float16_are_its_largest():
+    assert float16_bits(np.float32([1e6, -1e9, 65504])).view(np.float16).tolist() == [65504, -65504, 65504]
 
 
 @settings(deadline=None, max_examples=30)

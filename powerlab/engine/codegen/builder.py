@@ -47,7 +47,7 @@ from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.runtime.memory import available_bytes, value_bytes
 from powerlab.engine.target.machine import Machine
-from powerlab.engine.target.tiers import BF16
+from powerlab.engine.target.tiers import IN_16_BITS
 
 Chosen = tuple[ConvShape, Choice]
 
@@ -271,22 +271,23 @@ class Builder:
         self._bytes[name] = tensor
 
     def pairs(self, name: str) -> Tensor:
-        """Return ``name`` in blocks of bfloat16."""
+        """Return ``name`` in blocks of 16-bit floats."""
         if name not in self._pairs:
-            self.emit("narrow_blocks", f"{name} to bf16", self.new_pairs(name), self.blocked(name))
+            kernel, what = f"narrow_blocks_{self.tier.precision}", f"{name} to {self.tier.precision}"
+            self.emit(kernel, what, self.new_pairs(name), self.blocked(name))
         return self._pairs[name]
 
     def new_pairs(self, name: str) -> Tensor:
-        """Return room for ``name`` in blocks of bfloat16, to be written by the step emitted next."""
+        """Return room for ``name`` in blocks of 16-bit floats, to be written by the step emitted next."""
         shape = shape4(self.graph.shape(name))
         return self._pairs.setdefault(name, self.in_arena(pair_blocks(shape, self.halo(name))))
 
     def lies_in_pairs(self, name: str) -> bool:
-        """Tell whether ``name`` already lies in blocks of bfloat16."""
+        """Tell whether ``name`` already lies in blocks of 16-bit floats."""
         return name in self._pairs
 
     def is_read_in_pairs(self, name: str) -> bool:
-        """Tell whether all that reads ``name`` are convolutions in bfloat16."""
+        """Tell whether all that reads ``name`` are convolutions in 16-bit floats."""
         readers = self._readers.get(name, ())
         inside = name in self._places or any(place.whole == name for place in self._places.values())
         return (
@@ -297,16 +298,17 @@ class Builder:
         )
 
     def _computes_in_pairs(self, node: Node) -> bool:
-        return node.op_type == "FusedConv" and self._chosen[node.outputs[0]][1].algorithm == BF16
+        return node.op_type == "FusedConv" and self._chosen[node.outputs[0]][1].algorithm in IN_16_BITS
 
     def pair_rows(self, name: str) -> Tensor:
-        """Return a matrix, in no blocks, as rows of bfloat16 filled up to whole blocks: rows are pixels of one row."""
+        """Return a matrix, in no blocks, as rows of 16-bit floats filled up to whole blocks: pixels of one row."""
         if name not in self._pair_rows:
             x = self.planar(name)
             rows, features, words = x.layout.n, x.layout.c, pair_words(x.layout.c)
             out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
             source = Layout(1, 1, rows, features, 1, 1, x.layout.image, x.layout.size, x.layout.size)
-            self.emit("narrow_rows", f"{name} to bf16", out, x.seen_as(source))
+            what = f"{name} to {self.tier.precision}"
+            self.emit(f"narrow_rows_{self.tier.precision}", what, out, x.seen_as(source))
             self._pair_rows[name] = out.seen_as(
                 Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words)
             )

@@ -18,7 +18,7 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Layout, divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import value_bytes
-from powerlab.engine.target.tiers import BF16, Tier
+from powerlab.engine.target.tiers import Tier
 
 _GEMM_LANES = 128
 """Features that count as one input block."""
@@ -44,7 +44,7 @@ def lower_gemm(builder: Builder, node: Node) -> None:
         _emit_narrow(builder, node, form)
     elif images <= GEMV_IMAGES:
         _emit_gemv(builder, node)
-    elif builder.tier.computes_in(BF16):
+    elif builder.tier.computes_in_16_bits():
         _emit_pairs(builder, node)
     else:
         _emit_convolution(builder, node)
@@ -133,7 +133,7 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
 
 
 def _emit_pairs(builder: Builder, node: Node) -> None:
-    """The same in bfloat16: one input block holds all features."""
+    """The same in 16-bit floats: one input block holds all features."""
     weights, tier = builder.kept(node.inputs[1]), builder.tier
     outputs, features = weights.shape
     x, out = builder.pair_rows(node.inputs[0]), builder.new_planar(node.outputs[0])
@@ -160,7 +160,7 @@ def _emit_pairs(builder: Builder, node: Node) -> None:
         x_bytes=4 * x.layout.size,
     )
     cut = partition(work, pair_tier(tier), builder.threads, builder.machine.caches)
-    emit_pairs(builder, node, conv, Choice(algorithm=BF16, **{**asdict(cut), "chunk_blocks": 0}))
+    emit_pairs(builder, node, conv, Choice(algorithm=tier.precision, **{**asdict(cut), "chunk_blocks": 0}))
 
 
 def _kernels(weights: Floats) -> Floats:

@@ -69,7 +69,7 @@ def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_bloc
 def pack_pair_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int) -> Operand:
     """Append the step that packs weights for ``conv_direct_bf16``, and return what it makes."""
     groups = kernels.weights.sizes[0] // kernels.merged
-    packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier.vector_width),))
+    packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier),))
     numbers = (unit_blocks, kernels.merged)
     builder.emit_general("pack_kernels_bf16", _label(node), (packed, kernels.weights), numbers)
     return packed

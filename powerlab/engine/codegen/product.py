@@ -7,6 +7,7 @@ from typing import cast
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pairs.attention import is_worth_rounding, pair_sides
 from powerlab.engine.codegen.pairs.product import is_of_rows, multiply_rows
 from powerlab.engine.codegen.quantized.byte_products import byte_factor, byte_sides, is_of_bytes
 from powerlab.engine.ir.graph import Node
@@ -45,6 +46,11 @@ def lower_product(builder: Builder, node: Node) -> None:
         builder.emit_general("matmul_few_f32", node, (out, left, right), (rows,), alpha=number(node, "alpha"))
     elif is_of_rows(builder, node, out, left, right):
         multiply_rows(builder, node, out, left, right)
+    elif is_worth_rounding(left, right, builder.tier):
+        sides = pair_sides(builder, node, left, right)
+        operands = (out, *(_repeated(side, out.sizes[:-2]) for side in sides))
+        inner = (right.sizes[-2],)
+        builder.emit_general("matmul_bf16", node, _joined_batches(operands), inner, alpha=number(node, "alpha"))
     elif _is_better_turned(builder, node, left, right):
         # The transpose of both sides, and of the result: what is packed are the few rows, and not all weights.
         made = builder.room(out.sizes[::-1])

@@ -15,7 +15,7 @@ from powerlab.engine.quantization.quantize import quantize_graph
 from powerlab.engine.quantization.weights import with_rounded_weights
 
 WEIGHT_ONLY = ("int8w", "int4w", "fp16w")
-PRECISIONS = ("fp32", "bf16", "int8", *WEIGHT_ONLY)
+PRECISIONS = ("fp32", "bf16", "fp16", "int8", *WEIGHT_ONLY)
 
 
 def check_precision(precision: str) -> None:
@@ -34,7 +34,7 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
         PowerlabError: there is no such precision, or the model cannot be quantized.
     """
     check_precision(precision)
-    if precision in ("fp32", "bf16"):
+    if precision in ("fp32", "bf16", "fp16"):
         return graph
     prepared = prepared_for_quantization(graph)
     if precision in WEIGHT_ONLY:

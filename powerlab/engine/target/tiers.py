@@ -10,7 +10,10 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 
-FP32, BF16 = "fp32", "bf16"
+FP32, BF16, FP16 = "fp32", "bf16", "fp16"
+
+IN_16_BITS = (BF16, FP16)
+"""Precisions whose numbers are 16-bit floats, two channels a word: native/engine/kernels/pairs/."""
 
 TIER_VARIABLE = "POWERLAB_TIER"
 """Environment variable that names the tier to use instead of the best one, for tests and comparisons."""
@@ -37,6 +40,9 @@ class Tier:
         pairs: the instruction set of its kernels on bfloat16, such as ``avx512bf16``; empty: there are none.
         pair_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         pair_tile_pixels: pixels that it holds at most.
+        halves: the instruction set of its kernels on float16, such as ``neon_fp16``; empty: there are none.
+        half_tile_blocks: vectors of float32 sums that their register tile stands for at most, a pixel.
+        half_tile_pixels: pixels that it holds at most.
         precision: what layers are computed in, or their weights kept in, where that is faster than ``fp32``.
     """
 
@@ -56,11 +62,18 @@ class Tier:
     pairs: str = ""
     pair_tile_blocks: int = 0
     pair_tile_pixels: int = 0
+    halves: str = ""
+    half_tile_blocks: int = 0
+    half_tile_pixels: int = 0
     precision: str = FP32
 
     def computes_in(self, precision: str) -> bool:
         """Tell whether layers are to be computed in a precision."""
         return self.precision == precision
+
+    def computes_in_16_bits(self) -> bool:
+        """Tell whether layers are to be computed in bfloat16 or float16."""
+        return self.precision in IN_16_BITS
 
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""
@@ -90,10 +103,11 @@ def tier_for(precision: str) -> Tier:
         PowerlabError: ``POWERLAB_TIER`` names no tier of this processor, or it cannot multiply such numbers.
     """
     tier = choose_tier()
-    if precision == BF16 and not tier.pairs:
-        raise PowerlabError(
-            f"the engine tier {tier.name} has no instructions for bfloat16 on this processor; use fp32 or int8."
-        )
+    for needed, kernels, numbers in ((BF16, tier.pairs, "bfloat16"), (FP16, tier.halves, "arithmetic in float16")):
+        if precision == needed and not kernels:
+            raise PowerlabError(
+                f"the engine tier {tier.name} has no instructions for {numbers} on this processor; use fp32 or int8."
+            )
     return replace(tier, precision=precision)
 
 

@@ -111,10 +111,14 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["byte_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->tile_pixels;
   tier["narrow_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->narrow_blocks;
   tier["narrow_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->narrow_pixels;
-  const engine::PairTable* pairs = engine::pair_table(table);
+  const engine::PairTable* pairs = engine::pair_table(table, "bf16");
   tier["pairs"] = pairs ? pairs->name : "";
   tier["pair_tile_blocks"] = pairs ? pairs->tile_blocks : 0;
   tier["pair_tile_pixels"] = pairs ? pairs->tile_pixels : 0;
+  const engine::PairTable* halves = engine::pair_table(table, "fp16");
+  tier["halves"] = halves ? halves->name : "";
+  tier["half_tile_blocks"] = halves ? halves->tile_blocks : 0;
+  tier["half_tile_pixels"] = halves ? halves->tile_pixels : 0;
   return tier;
 }
 

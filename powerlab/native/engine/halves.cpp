@@ -117,4 +117,16 @@ void to_halves(std::span<const float> floats, std::span<std::uint16_t> halves) {
   }
 }
 
+std::uint16_t narrowed_once(double value) {
+  // A float that is rounded to odd lies between two float16 if the number does.
+  const float near = static_cast<float>(value);
+  auto bits = std::bit_cast<std::uint32_t>(near);
+  if (static_cast<double>(near) != value) {
+    const bool beyond =
+        (near < 0 ? -static_cast<double>(near) : static_cast<double>(near)) > (value < 0 ? -value : value);
+    bits = (beyond ? bits - 1 : bits) | 1;
+  }
+  return narrowed(std::bit_cast<float>(bits));
+}
+
 }  // namespace powerlab::engine

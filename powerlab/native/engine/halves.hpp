@@ -15,4 +15,7 @@ void to_halves(std::span<const float> floats, std::span<std::uint16_t> halves);
 float widened(std::uint16_t half);
 std::uint16_t narrowed(float value);
 
+// The same of a double, rounded once: by way of a float alone, some numbers would be rounded twice.
+std::uint16_t narrowed_once(double value);
+
 }  // namespace powerlab::engine

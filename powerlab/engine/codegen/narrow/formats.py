@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, filled_rows, unit_bounds
-from powerlab.engine.codegen.pairs.pack import bfloat16_bits
+from powerlab.engine.codegen.pairs.pack import bfloat16_bits, float16_bits
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
 
 _BYTE_LIMIT, _NIBBLE_LIMIT = 127, 7
-_HALF_LIMIT = 65504
 _SCALED_FEATURES = 32
 """Weights of an output in a row that share a scale in int4w; two scales are a word."""
 
@@ -80,7 +79,7 @@ def _bfloat16(rows: Floats) -> Words:
 
 
 def _halves(rows: Floats) -> Words:
-    return _by_word(np.clip(rows, -_HALF_LIMIT, _HALF_LIMIT).astype(np.float16), 2).transpose(0, 1, 3, 2)
+    return _by_word(float16_bits(rows), 2).transpose(0, 1, 3, 2)
 
 
 def _bytes(rows: Floats) -> Words:
@@ -120,11 +119,12 @@ def block_scale(largest: Floats) -> Floats:
 
 FORMATS: Mapping[str, Format] = {
     "bf16": Format("bf16w", 2, 1, _bfloat16, lambda _: 0),
+    "fp16": Format("fp16w", 2, 1, _halves, lambda _: 0),
     "fp16w": Format("fp16w", 2, 1, _halves, lambda _: 0),
     "int8w": Format("int8w", 4, 1, _bytes, lambda _: 1),
     "int4w": Format("int4w", 8, 2, _nibbles, lambda features: divide_up(features, 2 * _SCALED_FEATURES)),
 }
 """Precision -> how weights of linear layers are kept."""
 
-RECURRENT_FORMATS: Mapping[str, Format] = {name: FORMATS[name] for name in ("bf16", "fp16w")}
+RECURRENT_FORMATS: Mapping[str, Format] = {name: FORMATS[name] for name in ("bf16", "fp16", "fp16w")}
 """The same for LSTMs: one step's weights come from a cache, so to make floats of smaller ones takes longer."""

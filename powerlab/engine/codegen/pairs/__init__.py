@@ -1,1 +1,1 @@
-"""Convolutions and linear layers in bfloat16: see native/engine/kernels/pairs/words.hpp."""
+"""Convolutions and linear layers in 16-bit floats: see native/engine/kernels/pairs/words.hpp."""

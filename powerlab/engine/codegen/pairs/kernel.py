@@ -1,4 +1,4 @@
-"""The kernel ``conv_direct_bf16`` and what it asks for."""
+"""The kernels ``conv_direct_bf16`` and ``conv_direct_fp16``, and what they ask for."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats, Tensor
-from powerlab.engine.target.tiers import Tier
+from powerlab.engine.target.tiers import FP16, Tier
 
 
 def pair_tier(tier: Tier) -> Tier:
-    """Return the tier with the register tile of its kernels on bfloat16."""
-    return replace(
-        tier, tile_blocks=tier.pair_tile_blocks, tile_pixels=tier.pair_tile_pixels, tall_blocks=0, long_pixels=0
-    )
+    """Return the tier with the register tile of its kernels on the 16-bit floats of its precision."""
+    if tier.computes_in(FP16):
+        blocks, pixels = tier.half_tile_blocks, tier.half_tile_pixels
+    else:
+        blocks, pixels = tier.pair_tile_blocks, tier.pair_tile_pixels
+    return replace(tier, tile_blocks=blocks, tile_pixels=pixels, tall_blocks=0, long_pixels=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """A convolution on its way to ``conv_direct_bf16``.
+    """A convolution on its way to the kernel.
 
     Attributes:
         x: words of two channels.
@@ -57,8 +59,9 @@ class Pairs:
 
 def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> None:
     """Append the step that computes ``conv``."""
+    precision = builder.tier.precision
     builder.emit(
-        "conv_direct_bf16_f32" if conv.floats else "conv_direct_bf16",
+        f"conv_direct_{precision}_f32" if conv.floats else f"conv_direct_{precision}",
         node,
         conv.out,
         conv.x,
@@ -87,8 +90,8 @@ def _packed(builder: Builder, node: Node, conv: Pairs) -> dict[str, Any]:
     return {
         "weights": derived(
             weights,
-            (packed_pairs_floats(weights.shape, conv.groups, width),),
-            partial(pack_pairs, groups=conv.groups, width=width, tile_blocks=tier.tile_blocks),
+            (packed_pairs_floats(weights.shape, conv.groups, tier),),
+            partial(pack_pairs, groups=conv.groups, tier=tier),
         ),
         "bias": fill_channels(conv.bias, outputs, divide_up(outputs, width), width),
     }

@@ -97,7 +97,7 @@ def _rounded(builder: Builder, node: Node, left: Operand) -> Tensor:
         made = builder.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
         source = Layout(1, 1, rows, inner, 1, 1, left.strides[0], left.strides[0] * rows, left.strides[0] * rows)
         x = Tensor(left.storage, source, left.offset)
-        builder.emit("narrow_rows", f"{node.name or node.outputs[0]} to bf16", made, x)
+        builder.emit("narrow_rows_bf16", f"{node.name or node.outputs[0]} to bf16", made, x)
         known[left] = made.seen_as(Layout(1, inner, 1, rows, 1, words, rows * words, words, rows * words))
     return known[left]
 

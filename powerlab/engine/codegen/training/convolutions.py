@@ -13,7 +13,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
     group_parts,
     planes,
 )
-from powerlab.engine.codegen.convolutions.algorithms.direct_bf16 import Bfloat16Convolution
+from powerlab.engine.codegen.convolutions.algorithms.direct_pairs import PairConvolution
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
@@ -65,7 +65,7 @@ def lower_computed_conv(builder: Builder, node: Node) -> None:
 
 def _emit_chosen(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice) -> None:
     algorithm = ALGORITHMS[choice.algorithm]
-    if isinstance(algorithm, WinogradConvolution | Bfloat16Convolution):
+    if isinstance(algorithm, WinogradConvolution | PairConvolution):
         algorithm.emit_moving(builder, node, shape, choice, conv)
     else:
         _emit_parts(builder, node, shape, conv, choice)

@@ -25,7 +25,7 @@
 //
 // Quantized tensors hold unsigned bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
 // which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest.
-// Tensors of bfloat16 have words of two channels: kernels/pairs/words.hpp.
+// Tensors of 16-bit floats have words of two channels: kernels/pairs/words.hpp.
 //
 // Everything here is plain data without member functions: the header is compiled once per instruction set, and an
 // inline function shared between them could reach a processor that lacks its instructions.
@@ -140,9 +140,10 @@ struct ByteTable {
   std::int32_t kernel_count;
 };
 
-// Kernels on bfloat16, likewise: there are none where no instruction multiplies it.
+// Kernels on 16-bit floats, likewise: there are none where no instruction multiplies these.
 struct PairTable {
-  const char* name;  // of the instruction set, such as "avx512bf16"
+  const char* name;     // of the instruction set, such as "avx512bf16"
+  const char* numbers;  // "bf16" or "fp16", which is in the names of families
   const char* tier;
   std::int32_t tile_blocks, tile_pixels;
   const Kernel* kernels;

@@ -89,6 +89,7 @@ int run(const char* tier) {
     check_winograd_identities(report);
 #endif
     check_amx_model(report);
+    check_pair_models(report);
     check_thread_pool(report);
     check_allocations(report);
   }

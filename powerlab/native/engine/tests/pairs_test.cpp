@@ -1,5 +1,5 @@
-// Kernels on bfloat16 against double precision, on random shapes: what they read is rounded to bfloat16 before, so that
-// only sums and results are rounded.
+// Kernels on 16-bit floats against double precision, on random shapes: what they read is rounded to these before, so
+// that only sums and results are rounded.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "halves.hpp"
 #include "tests/test.hpp"
 
 namespace powerlab::engine::test {
@@ -17,13 +18,65 @@ namespace {
 constexpr int kBlock = 16;
 constexpr std::uint16_t kUnwritten = 0xEEEE;
 
-// A tensor of bfloat16 in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
+// What a table computes with, and by what part of the largest result it may be off: as floats, and rounded once more.
+struct Numbers {
+  std::uint16_t (*narrow)(double);
+  double (*wide)(std::uint16_t);
+  double error, rounded_error;
+  int lanes;     // of a vector of sums, for each float of one
+  int channels;  // of a word of weights
+
+  void round_all(std::vector<double>& values) const {
+    for (double& value : values) value = wide(narrow(value));
+  }
+};
+
+const Numbers kBfloat16 = {bfloat16_bits, of_bfloat16, 1e-5, 1.0 / 256, 1, 2};
+const Numbers kFloat16 = {[](double value) { return narrowed(static_cast<float>(value)); },
+                          [](std::uint16_t half) -> double { return widened(half); },
+                          1e-5,
+                          1.0 / 2000,
+                          2,
+                          1};
+
+// Sums as the kernels in float16 make them: rounded after each product, and added up in float32 after 128 of them.
+double sum_of_float16(const reference::Tensor& x, const reference::Tensor& weights, const reference::Window& window,
+                      int n, int o, int y, int column, int first_channel) {
+  float total = 0;
+  double sum = 0;
+  int products = 0;
+  for (int block = 0; block < weights.c; block += kBlock) {
+    for (int ky = 0; ky < weights.h; ++ky) {
+      for (int kx = 0; kx < weights.w; ++kx) {
+        for (int i = block; i < block + kBlock; ++i) {
+          const int row = y * window.stride_h + ky * window.dilation_h - window.top;
+          const int at = column * window.stride_w + kx * window.dilation_w - window.left;
+          if (i < weights.c)
+            sum =
+                widened(narrowed_once(sum + x.at(n, first_channel + i, row, at, 0.0) * weights.at(o, i, ky, kx, 0.0)));
+          if (++products % 128) continue;
+          total += static_cast<float>(sum);
+          sum = 0;
+        }
+      }
+    }
+  }
+  return total + static_cast<float>(sum);
+}
+
+const Numbers& numbers_of(const PairTable& pairs) {
+  return std::string_view(pairs.numbers) == "fp16" ? kFloat16 : kBfloat16;
+}
+
+// A tensor of 16-bit floats in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
 struct PlacedPairs {
+  const Numbers& numbers;
   Floats memory;
   View view;
 
-  PlacedPairs(int n, int c, int h, int w, int halo)
-      : memory(static_cast<std::size_t>(n) * ((c + kBlock - 1) / kBlock) * (kBlock / 2) * (h + 2 * halo) *
+  PlacedPairs(const Numbers& numbers, int n, int c, int h, int w, int halo)
+      : numbers(numbers),
+        memory(static_cast<std::size_t>(n) * ((c + kBlock - 1) / kBlock) * (kBlock / 2) * (h + 2 * halo) *
                (w + 2 * halo)),
         view(view_in_blocks(memory.data(), n, c, h, w, kBlock, kBlock / 2, halo)) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
@@ -37,7 +90,7 @@ struct PlacedPairs {
     for (int n = 0; n < t.n; ++n) {
       for (int c = 0; c < view.blocks * kBlock; ++c) {
         for (int y = 0; y < t.h; ++y) {
-          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = bfloat16_bits(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
+          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = numbers.narrow(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
         }
       }
     }
@@ -49,7 +102,7 @@ struct PlacedPairs {
       for (int c = 0; c < t.c; ++c) {
         for (int y = 0; y < t.h; ++y) {
           for (int x = 0; x < t.w; ++x) {
-            const double d = std::abs(of_bfloat16(at(n, c, y, x)) - t.at(n, c, y, x, 0.0));
+            const double d = std::abs(numbers.wide(at(n, c, y, x)) - t.at(n, c, y, x, 0.0));
             if (!(d < 1e30)) return std::numeric_limits<double>::infinity();
             difference = std::max(difference, d);
             magnitude = std::max(magnitude, std::abs(t.at(n, c, y, x, 0.0)));
@@ -58,6 +111,15 @@ struct PlacedPairs {
       }
     }
     return difference / magnitude;
+  }
+  // Whether channels that fill up the last block are numbers, which 0 makes 0.
+  bool filled() {
+    for (int c = view.c; c < view.blocks * kBlock; ++c) {
+      for (int x = 0; x < view.w; ++x) {
+        if (at(view.n - 1, c, view.h - 1, x) == kUnwritten) return false;
+      }
+    }
+    return true;
   }
   int written_around() {
     int count = 0;
@@ -76,29 +138,32 @@ struct PlacedPairs {
 };
 
 // [unit][input block][kernel_h][kernel_w][word][vector][v][channel of the word], as kernels/pairs/conv_pairs.hpp says.
-Floats packed_weights(const reference::Tensor& weights, int groups, int v, int tile_blocks) {
+Floats packed_weights(const Numbers& numbers, const reference::Tensor& weights, int groups, int floats,
+                      int tile_floats) {
+  const int v = floats * numbers.lanes, tile_blocks = tile_floats / numbers.lanes, channels = numbers.channels;
   const int outputs = weights.n / groups, vectors = (outputs + v - 1) / v;
   const int units = (vectors + tile_blocks - 1) / tile_blocks, blocks = (weights.c + kBlock - 1) / kBlock;
   std::vector<std::uint16_t> packed;
   for (int group = 0; group < groups; ++group) {
     for (int unit = 0; unit < units; ++unit) {
-      for (int at = 0; at < blocks * weights.h * weights.w * kBlock / 2; ++at) {
-        const int word = at % (kBlock / 2), tap = at / (kBlock / 2) % (weights.h * weights.w);
-        const int block = at / (kBlock / 2) / (weights.h * weights.w);
+      for (int at = 0; at < blocks * weights.h * weights.w * kBlock / channels; ++at) {
+        const int word = at % (kBlock / channels), tap = at / (kBlock / channels) % (weights.h * weights.w);
+        const int block = at / (kBlock / channels) / (weights.h * weights.w);
         for (int o = unit * vectors / units * v; o < (unit + 1) * vectors / units * v; ++o) {
-          for (int i = block * kBlock + 2 * word; i < block * kBlock + 2 * word + 2; ++i) {
+          const int first = block * kBlock + channels * word;
+          for (int i = first; i < first + channels; ++i) {
             const bool there = o < outputs && i < weights.c;
             packed.push_back(
-                there ? bfloat16_bits(weights.at(group * outputs + o, i, tap / weights.w, tap % weights.w, 0.0))
+                there ? numbers.narrow(weights.at(group * outputs + o, i, tap / weights.w, tap % weights.w, 0.0))
                       : std::uint16_t{0});
           }
         }
       }
     }
   }
-  Floats floats(packed.size() / 2);
-  std::memcpy(floats.data(), packed.data(), packed.size() * 2);
-  return floats;
+  Floats words(packed.size() / 2);
+  std::memcpy(words.data(), packed.data(), packed.size() * 2);
+  return words;
 }
 
 struct PairCase {
@@ -132,8 +197,9 @@ PairCase random_case(Random& random) {
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase& c, Random& random, Report& report) {
-  const int v = table.vector_width, in = c.in * c.groups, out = c.out * c.groups;
+void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random, Report& report) {
+  const Numbers& numbers = numbers_of(pairs);
+  const int in = c.in * c.groups, out = c.out * c.groups;
   const int out_h =
       (c.h + 2 * c.window.top - (c.window.kernel_h - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
   const int out_w =
@@ -143,18 +209,27 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
   std::vector<double> bias(static_cast<std::size_t>(out));
   for (auto* values : {&x.values, &weights.values, &residual.values, &bias}) {
     random.fill(*values);
-    std::ranges::transform(*values, values->begin(), nearest_bfloat16);
+    numbers.round_all(*values);
   }
   const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
-  reference::conv(x, weights, bias, c.residual ? &residual : nullptr, c.window, c.groups, clamp, summed);
+  if (numbers.lanes == 1) {
+    reference::conv(x, weights, bias, c.residual ? &residual : nullptr, c.window, c.groups, clamp, summed);
+  } else {
+    for (std::size_t i = 0; i < summed.values.size(); ++i) {
+      const int at = static_cast<int>(i), column = at % out_w, y = at / out_w % out_h, o = at / out_w / out_h % out;
+      double sum = sum_of_float16(x, weights, c.window, at / out_w / out_h / out, o, y, column, o / c.out * c.in);
+      sum += bias[static_cast<std::size_t>(o)] + (c.residual ? residual.values[i] : 0);
+      summed.values[i] = std::clamp(sum < 0 ? sum * clamp.slope : sum, clamp.low, clamp.high);
+    }
+  }
   reference::function(summed, c.function ? silu : [](double value) { return value; }, expected);
 
-  PlacedPairs placed(c.n, in, c.h, c.w, 2), narrow_residual(c.n, out, out_h, out_w, 1);
+  PlacedPairs placed(numbers, c.n, in, c.h, c.w, 2), narrow_residual(numbers, c.n, out, out_h, out_w, 1);
   placed.put(x);
   narrow_residual.put(residual);
   Placed wide_residual(c.n, out, out_h, out_w, v, 1);
   wide_residual.put(residual);
-  Floats packed = packed_weights(weights, c.groups, v, pairs.tile_blocks);
+  Floats packed = packed_weights(numbers, weights, c.groups, v, pairs.tile_blocks);
   Floats biases(static_cast<std::size_t>((out + v - 1) / v * v));
   for (std::size_t i = 0; i < bias.size(); ++i) biases[i] = static_cast<float>(bias[i]);
   Step step{};
@@ -168,10 +243,10 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
   step.function = c.function ? kSilu : kNoFunction;
   step.groups = c.groups;
   step.lanes = step.last_lanes = kBlock / 2;
-  const std::string what = std::string(c.floats ? "bf16 conv to floats" : "bf16 conv ") + std::to_string(c.groups) +
-                           " x " + std::to_string(c.in) + " to " + std::to_string(c.out) + " kernel " +
-                           std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
-  const char* family = c.floats ? "conv_direct_bf16_f32" : "conv_direct_bf16";
+  const std::string what = std::string(pairs.name) + (c.floats ? " conv to floats " : " conv ") +
+                           std::to_string(c.groups) + " x " + std::to_string(c.in) + " to " + std::to_string(c.out) +
+                           " kernel " + std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
+  const std::string family = std::string("conv_direct_") + pairs.numbers + (c.floats ? "_f32" : "");
   std::vector<float> first;
   for (const int threads : {1, 2, 3, 4}) {
     step.channel_split = threads == 4 ? 2 : threads;
@@ -179,16 +254,17 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
     if (c.floats) {
       Placed made(c.n, out, out_h, out_w, v, 1);
       step.out = made.view;
-      run_kernel(table, family, step, threads);
-      report.check(what, error(made, expected), 1e-5);
+      run_kernel(pairs, family, step, threads);
+      report.check(what, error(made, expected), numbers.error);
       report.check(what + " writes elsewhere", written_outside(made), 0);
-      report.check(what + " owners", misowned(table, family, step, made.view, threads), 0);
+      report.check(what + " owners", misowned(kernel_of(pairs, family), step, made.view, threads), 0);
       continue;
     }
-    PlacedPairs made(c.n, out, out_h, out_w, 1);
+    PlacedPairs made(numbers, c.n, out, out_h, out_w, 1);
     step.out = made.view;
-    run_kernel(table, family, step, threads);
-    report.check(what, made.error(expected), 1.0 / 256);
+    run_kernel(pairs, family, step, threads);
+    report.check(what, made.error(expected), numbers.rounded_error);
+    report.check(what + " fills up the last block", !made.filled(), 0);
     report.check(what + " writes elsewhere", made.written_around(), 0);
     const std::vector<float> all(made.memory.data(), made.memory.data() + made.memory.size());
     if (threads == 1) first = all;
@@ -196,32 +272,36 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
   }
 }
 
-// Numbers whose lower halves lie between two bfloat16, and the even one of two that are as near.
-void check_conversions(const KernelTable& table, Random& random, Report& report) {
-  const int v = table.vector_width;
+// Numbers whose lower halves lie between two 16-bit floats, and the even one of two that are as near.
+void check_conversions(int v, const PairTable& pairs, Random& random, Report& report) {
+  const Numbers& numbers = numbers_of(pairs);
+  const auto run = [&](const char* family, const Step& step, int threads) {
+    run_kernel(pairs, std::string(family) + pairs.numbers, step, threads);
+  };
   for (const int channels : {1, 15, 16, 40}) {
     reference::Tensor x(2, channels, 3, 5);
     random.fill(x.values);
     x.values[0] = 1.00390625;
     x.values[1] = 1.01171875;
+    x.values[2] = 1.00048828125;
     Placed from(2, channels, 3, 5, v, 1);
     from.put(x);
     for (const int threads : {1, 3}) {
-      PlacedPairs to(2, channels, 3, 5, 1);
+      PlacedPairs to(numbers, 2, channels, 3, 5, 1);
       Step step{};
       step.x = from.view;
       step.out = to.view;
-      run_kernel(table, "narrow_blocks", step, threads);
+      run("narrow_blocks_", step, threads);
       int wrong = 0;
       for (int n = 0; n < 2; ++n) {
         for (int c = 0; c < to.view.blocks * kBlock; ++c) {
           for (int i = 0; i < 15; ++i) {
-            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? bfloat16_bits(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
+            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? numbers.narrow(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
           }
         }
       }
-      report.check("floats in blocks to bf16", wrong, 0);
-      report.check("floats in blocks to bf16 writes elsewhere", to.written_around(), 0);
+      report.check("floats in blocks to 16 bits", wrong, 0);
+      report.check("floats in blocks to 16 bits writes elsewhere", to.written_around(), 0);
     }
   }
   {
@@ -236,7 +316,7 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
     Placed from(2, channels, 3, 5, v, 1);
     from.put(x);
     Floats scale(48, 0.5f), shift(48, 0.25f);
-    PlacedPairs to(2, channels, 3, 5, 1);
+    PlacedPairs to(numbers, 2, channels, 3, 5, 1);
     Step step{};
     step.x = from.view;
     step.out = to.view;
@@ -245,8 +325,8 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
     step.x_low = -9;
     step.x_high = 0.375f;
     step.x_slope = 0.5f;
-    run_kernel(table, "narrow_changed", step, 3);
-    report.check("changed floats to bf16", to.error(expected), 0);
+    run("narrow_changed_", step, 3);
+    report.check("changed floats to 16 bits", to.error(expected), 0);
   }
   for (const int features : {1, 16, 37, 64}) {
     const int rows = 5, words = (features + kBlock - 1) / kBlock * kBlock / 2;
@@ -258,20 +338,79 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
     step.out.data = to.data();
     step.out.h = rows;
     step.out.w = step.out.row = words;
-    run_kernel(table, "narrow_rows", step, 2);
+    run("narrow_rows_", step, 2);
     int wrong = 0;
     for (int row = 0; row < rows; ++row) {
       const auto* halves = reinterpret_cast<const std::uint16_t*>(to.data() + row * words);
       for (int i = 0; i < 2 * words; ++i) {
-        wrong += halves[i] != (i < features ? bfloat16_bits(from[static_cast<std::size_t>(row * features + i)]) : 0);
+        wrong += halves[i] != (i < features ? numbers.narrow(from[static_cast<std::size_t>(row * features + i)]) : 0);
       }
     }
-    report.check("rows of floats to bf16", wrong, 0);
+    report.check("rows of floats to 16 bits", wrong, 0);
+  }
+}
+
+// A product of computed matrices; both sides are rounded on the way.
+void check_product(int v, const PairTable& pairs, Random& random, Report& report) {
+  const Numbers& numbers = numbers_of(pairs);
+  const int batch = random.whole(1, 3), rows = random.whole(1, 20), inner = random.whole(1, 60);
+  const int columns = random.whole(1, 150), apart = columns + 3;
+  const bool left_turned = random.coin(), right_turned = random.coin();
+  std::vector<double> a(static_cast<std::size_t>(batch) * rows * inner),
+      b(static_cast<std::size_t>(batch) * inner * columns);
+  random.fill(a);
+  random.fill(b);
+  Floats a_floats(a.size()), b_floats(b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a_floats[i] = static_cast<float>(a[i]);
+  for (std::size_t i = 0; i < b.size(); ++i) b_floats[i] = static_cast<float>(b[i]);
+  numbers.round_all(a);
+  numbers.round_all(b);
+  const int words = (inner + kBlock - 1) / kBlock * kBlock / 2, room = (rows + 7) / 6 * 8;
+  const int packed_floats = (columns + v - 1) / v * v * words;
+  Floats narrowed(static_cast<std::size_t>(batch) * room * words);
+  Floats packed(static_cast<std::size_t>(batch) * packed_floats);
+  const Strided left =
+      strided(a_floats.data(), {batch, rows, inner}, {rows * inner, left_turned ? 1 : inner, left_turned ? rows : 1});
+  const Strided right = strided(b_floats.data(), {batch, inner, columns},
+                                {inner * columns, right_turned ? 1 : columns, right_turned ? inner : 1});
+  const Strided middle = strided(narrowed.data(), {batch, rows, words}, {room * words, words, 1});
+  const Strided panels = strided(packed.data(), {batch, 1, packed_floats}, {packed_floats, 0, 1});
+  const Strided narrowing[] = {middle, left}, packing[] = {panels, right};
+  for (const int threads : {1, 3}) {
+    Floats out(static_cast<std::size_t>(batch) * rows * apart, 77.0f);
+    const Strided product[] = {strided(out.data(), {batch, rows, columns}, {rows * apart, apart, 1}), middle, panels};
+    Step step{};
+    step.alpha = 0.375f;
+    step.numbers[0] = inner;
+    step.operands = narrowing;
+    run_kernel(pairs, "narrow_matrix_bf16", step, threads);
+    step.operands = packing;
+    run_kernel(pairs, "pack_matrix_bf16", step, threads);
+    step.operands = product;
+    run_kernel(pairs, "matmul_bf16", step, threads);
+    double worst = 0;
+    for (int at = 0; at < batch * rows * apart; ++at) {
+      const int n = at / apart / rows, i = at / apart % rows, j = at % apart;
+      double expected = 77;
+      if (j < columns) {
+        expected = 0;
+        for (int k = 0; k < inner; ++k) {
+          const int from = left_turned ? k * rows + i : i * inner + k,
+                    to = right_turned ? j * inner + k : k * columns + j;
+          expected += 0.375 * a[static_cast<std::size_t>(n * rows * inner + from)] *
+                      b[static_cast<std::size_t>(n * inner * columns + to)];
+        }
+      }
+      worst = std::max(worst, std::abs(out[static_cast<std::size_t>(at)] - expected));
+    }
+    report.check(std::string(pairs.name) + " product of " + std::to_string(rows) + "x" + std::to_string(inner) + "x" +
+                     std::to_string(columns),
+                 worst, 1e-5);
   }
 }
 
 // Weights packed in a run as they are when a model is loaded; the groups of a convolution of few channels become one.
-void check_packing(const KernelTable& table, const PairTable& pairs, Random& random, Report& report) {
+void check_packing(int v, const PairTable& pairs, Random& random, Report& report) {
   const int merged = random.coin() ? 1 : 16, groups = merged > 1 ? 2 : random.whole(1, 2);
   const int outputs = merged > 1 ? 2 : groups > 1 ? 16 * random.whole(1, 6) : random.whole(1, 130);
   const int inputs = merged > 1 ? 1 : random.whole(1, 40), kh = random.whole(1, 3), kw = random.whole(1, 3);
@@ -288,7 +427,7 @@ void check_packing(const KernelTable& table, const PairTable& pairs, Random& ran
     const int place = output / outputs * each + (input * outputs + output % outputs) * taps + taps - 1 - tap;
     turned[static_cast<std::size_t>(place)] = from[at];
   }
-  Floats wanted = packed_weights(whole, groups, table.vector_width, pairs.tile_blocks), packed(wanted.size());
+  Floats wanted = packed_weights(numbers_of(pairs), whole, groups, v, pairs.tile_blocks), packed(wanted.size());
   const std::int64_t one = each, row = static_cast<std::int64_t>(inputs) * taps;
   const std::vector<std::int64_t> sizes{groups * merged, outputs, inputs, kh, kw};
   for (const bool backwards : {false, true}) {  // as for the gradient of what a convolution read
@@ -301,21 +440,31 @@ void check_packing(const KernelTable& table, const PairTable& pairs, Random& ran
     step.operand_count = 2;
     step.numbers[0] = pairs.tile_blocks;
     step.numbers[1] = merged;
-    run_kernel(table, "pack_kernels_bf16", step, random.whole(1, 5));
+    run_kernel(pairs, "pack_kernels_bf16", step, random.whole(1, 5));
     report.check("weights packed to bf16", std::memcmp(packed.data(), wanted.data(), 4 * packed.size()) != 0, 0);
   }
 }
 
 }  // namespace
 
-void check_pairs(const KernelTable& table, Report& report) {
-  const PairTable* pairs = pair_table(table);
-  if (!pairs) return;
+void check_pair_convolutions(int v, const PairTable& pairs, Report& report) {
   Random random(19);
-  for (int round = 0; round < 120; ++round) check_conv(table, *pairs, random_case(random), random, report);
-  for (int round = 0; round < 40; ++round) check_packing(table, *pairs, random, report);
-  check_conversions(table, random, report);
-  std::printf("%s: %s: kernels on bfloat16\n", table.tier, pairs->name);
+  for (int round = 0; round < 120; ++round) check_conv(v, pairs, random_case(random), random, report);
+}
+
+void check_pairs(const KernelTable& table, Report& report) {
+  for (const PairTable* pairs : pair_tables(table)) {
+    const int before = report.checked();
+    Random random(20);
+    check_pair_convolutions(table.vector_width, *pairs, report);
+    check_conversions(table.vector_width, *pairs, random, report);
+    const bool products = std::string_view(pairs->numbers) == "bf16";
+    for (int i = 0; products && i < 40; ++i) {
+      check_product(table.vector_width, *pairs, random, report);
+      check_packing(table.vector_width, *pairs, random, report);
+    }
+    std::printf("%s: %s: %d checks\n", table.tier, pairs->name, report.checked() - before);
+  }
 }
 
 }  // namespace powerlab::engine::test

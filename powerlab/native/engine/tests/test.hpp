@@ -50,8 +50,7 @@ inline void set_clamp(Step& step, const reference::Clamp& clamp) {
 }
 
 // How many elements of an output like `like` are not written by exactly one of `threads` threads, each running alone.
-inline int misowned(const KernelTable& table, const char* family, Step step, const View& like, int threads) {
-  const Kernel& kernel = find_kernel(table, family);
+inline int misowned(const Kernel& kernel, Step step, const View& like, int threads) {
   std::vector<int> owners(static_cast<std::size_t>(like.n) * like.c * like.h * like.w);
   for (int thread = 0; thread < threads; ++thread) {
     Placed out(like.n, like.c, like.h, like.w, static_cast<int>(like.pixel), 1);
@@ -64,6 +63,10 @@ inline int misowned(const KernelTable& table, const char* family, Step step, con
     }
   }
   return static_cast<int>(owners.size()) - static_cast<int>(std::count(owners.begin(), owners.end(), 1));
+}
+
+inline int misowned(const KernelTable& table, const char* family, const Step& step, const View& like, int threads) {
+  return misowned(find_kernel(table, family), step, like, threads);
 }
 
 void check_convolutions(const KernelTable& table, Report& report);
@@ -93,6 +96,8 @@ void check_byte_products(const ByteTable& bytes, int v, Report& report);
 void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, Report& report);
 void check_amx_model(Report& report);
 void check_pairs(const KernelTable& table, Report& report);
+void check_pair_convolutions(int v, const PairTable& pairs, Report& report);
+void check_pair_models(Report& report);
 void check_general(const KernelTable& table, Report& report);
 void check_training(const KernelTable& table, Report& report);
 
@@ -107,17 +112,19 @@ std::int64_t allocations();
 // Kernels of a tile unlike those of every real tier; known to the tests alone.
 const KernelTable& odd_tier();
 
-// The kernel of a family on bytes.
-inline const Kernel& kernel_of(const ByteTable& bytes, std::string_view family) {
-  for (std::int32_t i = 0; i < bytes.kernel_count; ++i) {
-    if (family == bytes.kernels[i].family) return bytes.kernels[i];
+// The kernel of a family on bytes, or on 16-bit floats.
+template <typename Table>
+const Kernel& kernel_of(const Table& table, std::string_view family) {
+  for (std::int32_t i = 0; i < table.kernel_count; ++i) {
+    if (family == table.kernels[i].family) return table.kernels[i];
   }
   throw std::invalid_argument("no kernel " + std::string(family));
 }
 
 // Runs it as so many threads would, one after the other.
-inline void run_kernel(const ByteTable& bytes, std::string_view family, const Step& step, int threads) {
-  const Kernel& kernel = kernel_of(bytes, family);
+template <typename Table>
+void run_kernel(const Table& table, std::string_view family, const Step& step, int threads) {
+  const Kernel& kernel = kernel_of(table, family);
   for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
 }
 

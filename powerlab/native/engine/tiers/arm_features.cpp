@@ -21,6 +21,11 @@ bool has_bf16_dot_products() {
   return (getauxval(AT_HWCAP2) & kBf16) != 0;
 }
 
+bool has_half_arithmetic() {
+  constexpr unsigned long kAsimdHp = 1ul << 10;  // HWCAP_ASIMDHP
+  return (getauxval(AT_HWCAP) & kAsimdHp) != 0;
+}
+
 }  // namespace powerlab::engine
 
 #endif

@@ -1,26 +1,43 @@
-// All kernels on bfloat16 for one instruction set that multiplies it, with its flags and in its namespace, beside the
-// tier whose vectors it has. A new kernel is a function in a header under kernels/pairs/ and one line here.
+// All kernels on bfloat16, or on float16 where POWERLAB_HALVES is defined, for one instruction set that multiplies it,
+// with its flags and in its namespace, beside the tier whose vectors it has. A new kernel is a function in a header
+// under kernels/pairs/ and one line here.
 #include "kernels/pairs/conv_pairs.hpp"
 #include "kernels/pairs/convert_pairs.hpp"
+#if !defined(POWERLAB_HALVES) && !defined(POWERLAB_AMX_MODEL)
+#define POWERLAB_PAIR_PRODUCTS
 #include "kernels/pairs/gradient_pairs.hpp"
+#include "kernels/pairs/matmul_pairs.hpp"
 #include "kernels/pairs/pack_pairs.hpp"
+#endif
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+#if defined(POWERLAB_HALVES)
+#define POWERLAB_NUMBERS "fp16"
+#else
+#define POWERLAB_NUMBERS "bf16"
+#endif
+#define POWERLAB_PAIR_KERNEL(family, tile, ...) POWERLAB_KERNEL(family, family tile, __VA_ARGS__)
 #define POWERLAB_PAIR_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
 
 static const Kernel kPairKernels[] = {
-    POWERLAB_KERNEL("conv_direct_bf16", "conv_direct_bf16_" POWERLAB_PAIR_TILE, conv_pairs<false>),
-    POWERLAB_KERNEL("conv_direct_bf16_f32", "conv_direct_bf16_f32_" POWERLAB_PAIR_TILE, conv_pairs<true>),
+    POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS, "_" POWERLAB_PAIR_TILE, conv_pairs<false>),
+    POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS "_f32", "_" POWERLAB_PAIR_TILE, conv_pairs<true>),
+    POWERLAB_PAIR_KERNEL("narrow_blocks_" POWERLAB_NUMBERS, "", narrow_blocks<false>),
+    POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
+    POWERLAB_PAIR_KERNEL("narrow_rows_" POWERLAB_NUMBERS, "", narrow_rows),
+#if defined(POWERLAB_PAIR_PRODUCTS)
     POWERLAB_KERNEL("conv_weight_gradient_bf16", "conv_weight_gradient_bf16", conv_weight_gradient<PairProducts>),
     POWERLAB_KERNEL("pack_kernels_bf16", "pack_kernels_bf16", pack_pair_kernels),
-    POWERLAB_KERNEL("narrow_blocks", "narrow_blocks_bf16", narrow_blocks<false>),
-    POWERLAB_KERNEL("narrow_changed", "narrow_changed_bf16", narrow_blocks<true>),
-    POWERLAB_KERNEL("narrow_rows", "narrow_rows_bf16", narrow_rows),
+    POWERLAB_PAIR_KERNEL("narrow_matrix_bf16", "", narrow_matrix),
+    POWERLAB_PAIR_KERNEL("pack_matrix_bf16", "", pack_matrix_pairs),
+    POWERLAB_PAIR_KERNEL("matmul_bf16", "", matmul_pairs),
+#endif
 };
 
 extern const PairTable kPairTable;
 const PairTable kPairTable = {POWERLAB_TEXT(POWERLAB_TIER),
+                              POWERLAB_NUMBERS,
                               POWERLAB_TEXT(POWERLAB_BASE_TIER),
                               kPairTileBlocks,
                               kPairTilePixels,

@@ -75,11 +75,20 @@ POWERLAB_BYTES(genericbytes)
   namespace name {                   \
   extern const PairTable kPairTable; \
   }
+#ifdef POWERLAB_PAIRS_avx512amxbf16
+POWERLAB_PAIRS(avx512amxbf16)
+#endif
 #ifdef POWERLAB_PAIRS_avx512bf16
 POWERLAB_PAIRS(avx512bf16)
 #endif
+#ifdef POWERLAB_PAIRS_avx512fp16
+POWERLAB_PAIRS(avx512fp16)
+#endif
 #ifdef POWERLAB_PAIRS_neon_bf16
 POWERLAB_PAIRS(neon_bf16)
+#endif
+#ifdef POWERLAB_PAIRS_neon_fp16
+POWERLAB_PAIRS(neon_fp16)
 #endif
 
 namespace {
@@ -153,11 +162,20 @@ struct Pairs {
 };
 
 const Pairs kPairs[] = {
+#ifdef POWERLAB_PAIRS_avx512amxbf16
+    {&avx512amxbf16::kPairTable, [] { return has_avx512_bf16() && has_amx_bf16(); }},
+#endif
 #ifdef POWERLAB_PAIRS_avx512bf16
     {&avx512bf16::kPairTable, [] { return has_avx512_bf16(); }},
 #endif
+#ifdef POWERLAB_PAIRS_avx512fp16
+    {&avx512fp16::kPairTable, [] { return has_avx512_fp16(); }},
+#endif
 #ifdef POWERLAB_PAIRS_neon_bf16
     {&neon_bf16::kPairTable, [] { return has_bf16_dot_products(); }},
+#endif
+#ifdef POWERLAB_PAIRS_neon_fp16
+    {&neon_fp16::kPairTable, [] { return has_half_arithmetic(); }},
 #endif
     {nullptr, nullptr},
 };
@@ -171,9 +189,18 @@ const Kernel* found(const Kernel* kernels, std::int32_t count, std::string_view 
 
 }  // namespace
 
-const PairTable* pair_table(const KernelTable& table) {
+std::vector<const PairTable*> pair_tables(const KernelTable& table) {
+  std::vector<const PairTable*> tables;
   for (const Pairs& pairs : kPairs) {
-    if (pairs.table && std::string_view(pairs.table->tier) == table.tier && pairs.supported()) return pairs.table;
+    if (pairs.table && std::string_view(pairs.table->tier) == table.tier && pairs.supported())
+      tables.push_back(pairs.table);
+  }
+  return tables;
+}
+
+const PairTable* pair_table(const KernelTable& table, std::string_view numbers) {
+  for (const PairTable* pairs : pair_tables(table)) {
+    if (numbers == pairs->numbers) return pairs;
   }
   return nullptr;
 }
@@ -213,7 +240,7 @@ const Kernel& find_kernel(const KernelTable& table, std::string_view family) {
   for (const ByteTable* bytes : byte_tables(table)) {
     if (const Kernel* kernel = found(bytes->kernels, bytes->kernel_count, family)) return *kernel;
   }
-  if (const PairTable* pairs = pair_table(table)) {
+  for (const PairTable* pairs : pair_tables(table)) {
     if (const Kernel* kernel = found(pairs->kernels, pairs->kernel_count, family)) return *kernel;
   }
   throw std::invalid_argument("the engine tier " + std::string(table.tier) + " has no kernel \"" + std::string(family) +

@@ -57,13 +57,24 @@ bool has_avx_vnni() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {4}); }
 
 bool has_avx512_bf16() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {5}); }
 
-bool has_amx_int8() {
-  constexpr int kTiles = 24, kBytesInTiles = 25, kConfigSaved = 17, kDataSaved = 18;
-  if (!all(cpuid(7).d, {kTiles, kBytesInTiles}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
+bool has_avx512_fp16() { return all(cpuid(7).d, {23}); }
+
+namespace {
+
+// Whether tiles multiply what a bit of CPUID says.
+bool has_tiles_of(int bit) {
+  constexpr int kTiles = 24, kConfigSaved = 17, kDataSaved = 18;
+  if (!all(cpuid(7).d, {kTiles, bit}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM; it is for the whole process, and asking again is free
   static const bool granted = syscall(SYS_arch_prctl, kAskForState, kDataSaved) == 0;
   return granted;
 }
+
+}  // namespace
+
+bool has_amx_int8() { return has_tiles_of(25); }
+
+bool has_amx_bf16() { return has_tiles_of(22); }
 
 }  // namespace powerlab::engine
 

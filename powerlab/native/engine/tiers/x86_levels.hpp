@@ -10,10 +10,13 @@ int x86_level();
 bool has_avx512_vnni();
 bool has_avx_vnni();
 
-// Dot products of bfloat16 in vectors of 64 bytes, beside level 4.
+// Dot products of bfloat16, and arithmetic in float16, in vectors of 64 bytes, beside level 4.
 bool has_avx512_bf16();
+bool has_avx512_fp16();
 
-// Tiles of bytes, beside level 4, after asking Linux for them: it saves their registers for those alone who did.
+// Tiles of bytes and of bfloat16, beside level 4, after asking Linux for them: it saves their registers for those alone
+// who did.
 bool has_amx_int8();
+bool has_amx_bf16();
 
 }  // namespace powerlab::engine

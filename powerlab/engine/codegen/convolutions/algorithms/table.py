@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
 from powerlab.engine.codegen.convolutions.algorithms.depthwise import DepthwiseConvolution
 from powerlab.engine.codegen.convolutions.algorithms.direct import DirectConvolution
-from powerlab.engine.codegen.convolutions.algorithms.direct_bf16 import Bfloat16Convolution
+from powerlab.engine.codegen.convolutions.algorithms.direct_pairs import PairConvolution
 from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
+from powerlab.engine.target.tiers import BF16, FP16
 
 _WINOGRAD_4 = WinogradConvolution(tile=4, input_transform_cycles=230, output_transform_cycles=180)
 
@@ -25,7 +26,8 @@ _ALL: tuple[Algorithm, ...] = (
     FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),
     PreactivatedConvolution(),
-    Bfloat16Convolution(),
+    PairConvolution(BF16),
+    PairConvolution(FP16),
 )
 """Where two are expected to take equally long, the one that comes first here is taken."""
 

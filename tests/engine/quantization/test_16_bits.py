@@ -1,6 +1,8 @@
-"""Layers in bfloat16: near float32, the same bits on any number of threads, refused where nothing multiplies it."""
+"""Layers in 16-bit floats: near float32, the same bits on any number of threads, refused where nothing has them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +11,13 @@ from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.target.tiers import BF16, TIER_VARIABLE, available_tiers, choose_tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.passes import optimise
+from powerlab.engine.target.tiers import BF16, FP16, TIER_VARIABLE, available_tiers, choose_tier
 
-needs_bf16 = pytest.mark.skipif(not choose_tier().pairs, reason="this processor has no instructions for bfloat16")
+PRECISIONS = [name for name, kernels in ((BF16, choose_tier().pairs), (FP16, choose_tier().halves)) if kernels]
+"""Those this processor multiplies."""
 
 
 def normal(seed, *shape):
@@ -63,34 +69,55 @@ def sqnr_db(exact, found):
     return 10 * np.log10(np.square(exact).sum() / np.square(exact - found).sum())
 
 
-@needs_bf16
-def test_a_network_in_bfloat16_is_near_the_one_in_floats(network):
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_network_in_16_bits_is_near_the_one_in_floats(network, precision):
     x = {"x": normal(1, 2, 24, 18, 22)}
-    exact, session = Session(network, threads=1).run(x)["y"], Session(network, threads=1, precision=BF16)
+    exact, session = Session(network, threads=1).run(x)["y"], Session(network, threads=1, precision=precision)
     kernels = {kernel for kernel, _ in session.steps()}
-    assert any(kernel.startswith("conv_direct_bf16_f32_") for kernel in kernels)
+    assert any(kernel.startswith(f"conv_direct_{precision}_f32_") for kernel in kernels)
     found = session.run(x)["y"]
     assert 35 < sqnr_db(exact, found) < 80
     session.poison()
     np.testing.assert_array_equal(session.run(x)["y"], found)
     for threads in (2, 3):
-        np.testing.assert_array_equal(Session(network, threads=threads, precision=BF16).run(x)["y"], found)
+        np.testing.assert_array_equal(Session(network, threads=threads, precision=precision).run(x)["y"], found)
 
 
-@needs_bf16
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("model", ["resnet18", "vit-tiny", "lstm2"])
-def test_networks_of_the_zoo(model):
-    sessions = [Session(model, threads=2, batch_size=1, precision=one) for one in ("fp32", BF16)]
+def test_networks_of_the_zoo(model, precision):
+    sessions = [Session(model, threads=2, batch_size=1, precision=one) for one in ("fp32", precision)]
     inputs = {name: normal(3, *shape) for name, shape in sessions[0].inputs.items()}
     exact, found = (next(iter(session.run(inputs).values())) for session in sessions)
     assert sqnr_db(exact, found) > 30
-    assert any("bf16" in kernel for kernel, _ in sessions[1].steps())
+    assert any(precision in kernel for kernel, _ in sessions[1].steps())
 
 
-@pytest.mark.parametrize("tier", [tier.name for tier in available_tiers() if not tier.pairs])
-def test_a_processor_without_it_gets_a_sentence(tier, network, monkeypatch):
+REFUSED = [
+    (tier.name, precision, numbers)
+    for tier in available_tiers()
+    for precision, kernels, numbers in (
+        (BF16, tier.pairs, "bfloat16"),
+        (FP16, tier.halves, "arithmetic in float16"),
+    )
+    if not kernels
+]
+
+
+@pytest.mark.parametrize(("tier", "precision", "numbers"), REFUSED)
+def test_a_processor_without_it_gets_a_sentence(tier, precision, numbers, network, monkeypatch):
     monkeypatch.setenv(TIER_VARIABLE, tier)
     with pytest.raises(
-        PowerlabError, match=f"tier {tier} has no instructions for bfloat16 on this processor; use fp32"
+        PowerlabError, match=f"tier {tier} has no instructions for {numbers} on this processor; use fp32"
     ):
-        Session(network, precision=BF16)
+        Session(network, precision=precision)
+
+
+def test_steps_in_float16_are_planned_for_a_processor_that_has_it(network):
+    """Which kernels there would be; the native core has them on such processors alone."""
+    tier = replace(choose_tier(), halves="any", half_tile_blocks=4, half_tile_pixels=8, precision=FP16)
+    graph = optimise(load_graph(network), chained=False)
+    kernels = [step.family for step in lower(graph, tier, threads=2).steps]
+    assert kernels.count("conv_direct_fp16") >= 3
+    assert {"narrow_blocks_fp16", "narrow_rows_fp16", "conv_direct_fp16_f32"} <= set(kernels)
+    assert not any("bf16" in kernel for kernel in kernels)

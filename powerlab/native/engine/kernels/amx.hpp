@@ -1,15 +1,19 @@
 // Tiles of AMX (Intel, "Architecture Instruction Set Extensions", chapter 3): eight registers of up to 16 rows of 64
-// bytes. One instruction adds, for each row of a and each column of b, products of bytes to 32-bit sums.
+// bytes. One instruction adds, for each row of a and each column of b, products of words of four bytes to 32-bit sums,
+// or of two bfloat16 to float32 sums.
 //
 // Where POWERLAB_AMX_MODEL is defined, plain C++ does what the manual says the instructions do, and throws where they
 // would fault: the kernels' tests run on processors without AMX, too. Numbers of tiles are part of an instruction, so
 // the leaves are macros.
 #pragma once
 
-#include "kernels/bytes/words.hpp"
+#include "kernels/vec.hpp"
 
 #if defined(POWERLAB_AMX_MODEL)
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #endif
 
@@ -25,6 +29,8 @@ struct alignas(64) TileConfig {
 };
 
 #if defined(POWERLAB_AMX_MODEL)
+
+typedef std::int32_t TileWord __attribute__((may_alias, aligned(1)));
 
 struct TileModel {
   TileConfig config;
@@ -53,16 +59,46 @@ struct TileModel {
       std::copy_n(bytes[tile][row], config.row_bytes[tile], static_cast<std::uint8_t*>(base) + row * stride);
   }
   // Unsigned bytes of a times signed ones of b.
-  void multiply(int sums, int a, int b) {
-    require(configured && config.rows[sums] == config.rows[a] && config.row_bytes[sums] == config.row_bytes[b]);
-    require(config.row_bytes[a] == 4 * config.rows[b]);
+  void multiply_bytes(int sums, int a, int b) {
+    require_product(sums, a, b);
     for (int row = 0; row < config.rows[sums]; ++row) {
-      UnalignedWord* to = reinterpret_cast<UnalignedWord*>(bytes[sums][row]);
+      TileWord* to = reinterpret_cast<TileWord*>(bytes[sums][row]);
       for (int k = 0; k < config.row_bytes[a]; ++k) {
         for (int column = 0; column < config.row_bytes[b] / 4; ++column)
           to[column] += bytes[a][row][k] * static_cast<std::int8_t>(bytes[b][k / 4][4 * column + k % 4]);
       }
     }
+  }
+  // bfloat16: first and second numbers of the words have sums of their own, and both are added to the tile's at the
+  // end. Numbers below the smallest normal one count as zero, read or made.
+  void multiply_pairs(int sums, int a, int b) {
+    require_product(sums, a, b);
+    for (int row = 0; row < config.rows[sums]; ++row) {
+      for (int column = 0; column < config.row_bytes[b] / 4; ++column) {
+        float both[2] = {};
+        for (int k = 0; k < config.row_bytes[a] / 4; ++k) {
+          for (int half = 0; half < 2; ++half) {
+            const float x = pair(bytes[a][row], k, half), w = pair(bytes[b][k], column, half);
+            both[half] = flushed(std::fma(x, w, both[half]));
+          }
+        }
+        TileWord* to = reinterpret_cast<TileWord*>(bytes[sums][row]) + column;
+        *to = std::bit_cast<std::int32_t>(
+            flushed(flushed(std::bit_cast<float>(static_cast<std::int32_t>(*to))) + flushed(both[0] + both[1])));
+      }
+    }
+  }
+  static float pair(const std::uint8_t* bytes, int word, int half) {
+    const std::uint8_t* at = bytes + 4 * word + 2 * half;
+    return flushed(
+        std::bit_cast<float>(static_cast<std::uint32_t>(at[0]) << 16 | static_cast<std::uint32_t>(at[1]) << 24));
+  }
+  static float flushed(float value) {
+    return std::abs(value) < std::numeric_limits<float>::min() ? std::copysign(0.0f, value) : value;
+  }
+  void require_product(int sums, int a, int b) const {
+    require(configured && config.rows[sums] == config.rows[a] && config.row_bytes[sums] == config.row_bytes[b]);
+    require(config.row_bytes[a] == 4 * config.rows[b]);
   }
   static void require(bool sound) {
     if (!sound) throw std::logic_error("an instruction of AMX would fault here");
@@ -75,7 +111,8 @@ inline thread_local TileModel tile_model;
 #define POWERLAB_TILE_ZERO(tile) tile_model.zero(tile)
 #define POWERLAB_TILE_LOAD(tile, base, stride) tile_model.load(tile, base, stride)
 #define POWERLAB_TILE_STORE(tile, base, stride) tile_model.store(tile, base, stride)
-#define POWERLAB_TILE_MULTIPLY(sums, a, b) tile_model.multiply(sums, a, b)
+#define POWERLAB_TILE_MULTIPLY_BYTES(sums, a, b) tile_model.multiply_bytes(sums, a, b)
+#define POWERLAB_TILE_MULTIPLY_PAIRS(sums, a, b) tile_model.multiply_pairs(sums, a, b)
 
 #else
 
@@ -89,7 +126,8 @@ static inline void configure_tiles(const TileConfig& config) {
 #define POWERLAB_TILE_ZERO(tile) _tile_zero(tile)
 #define POWERLAB_TILE_LOAD(tile, base, stride) _tile_loadd(tile, base, stride)
 #define POWERLAB_TILE_STORE(tile, base, stride) _tile_stored(tile, base, stride)
-#define POWERLAB_TILE_MULTIPLY(sums, a, b) _tile_dpbusd(sums, a, b)
+#define POWERLAB_TILE_MULTIPLY_BYTES(sums, a, b) _tile_dpbusd(sums, a, b)
+#define POWERLAB_TILE_MULTIPLY_PAIRS(sums, a, b) _tile_dpbf16ps(sums, a, b)
 
 #endif
 

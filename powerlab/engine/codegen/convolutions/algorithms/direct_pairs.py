@@ -1,4 +1,4 @@
-"""Direct convolution in bfloat16, sums in float32: where that precision is asked for."""
+"""Direct convolution in 16-bit floats: where such a precision is asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import PAIR_BLOCK, Halo, pair_blocks
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
-from powerlab.engine.target.tiers import BF16, Tier
+from powerlab.engine.target.tiers import Tier
 
 _WORDS = PAIR_BLOCK // 2
 
@@ -35,14 +35,14 @@ _CHANGE_CYCLES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bfloat16Convolution:
-    """Every convolution but the depthwise ones."""
+class PairConvolution:
+    """Every convolution but the depthwise ones, in bfloat16 or float16."""
 
-    name: str = BF16
+    name: str
 
     def applies(self, shape: ConvShape, tier: Tier) -> bool:
         """Tell whether it can compute ``shape``."""
-        return tier.computes_in(BF16) and not shape.depthwise
+        return tier.computes_in(self.name) and not shape.depthwise
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
@@ -123,7 +123,7 @@ class Bfloat16Convolution:
 
 
 def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
-    """Append the step that scales, shifts and activates what a convolution reads; return it in bfloat16."""
+    """Append the step that scales, shifts and activates what a convolution reads; return it in 16-bit floats."""
     before, width = builder.preactivation(node), builder.tier.vector_width
     x = builder.blocked(before.inputs[0])
     out = builder.in_arena(pair_blocks((x.layout.n, x.layout.c, x.layout.h, x.layout.w)))
@@ -131,7 +131,9 @@ def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
         fill_channels(builder.constant(name), shape.inputs, x.layout.blocks, width) for name in before.inputs[1:3]
     )
     fields = {f"x_{name}": value for name, value in clamp_fields(before).items()}
-    builder.emit("narrow_changed", f"{before.outputs[0]} to bf16", out, x, weights=scale, bias=shift, **fields)
+    precision = builder.tier.precision
+    what = f"{before.outputs[0]} to {precision}"
+    builder.emit(f"narrow_changed_{precision}", what, out, x, weights=scale, bias=shift, **fields)
     return out
 
 

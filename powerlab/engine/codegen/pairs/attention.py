@@ -1,0 +1,37 @@
+"""Products of two computed matrices, as in attention, in bfloat16: native/engine/kernels/pairs/matmul_pairs.hpp."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.layout import PAIR_BLOCK, divide_up, pair_words
+from powerlab.engine.program.operand import Operand
+from powerlab.engine.target.tiers import BF16, Tier
+
+MOST_ROWS = 8
+"""Of a kernel's register tile: a matrix of words has room for a whole tile of rows at its end."""
+
+
+def is_worth_rounding(left: Operand, right: Operand, tier: Tier) -> bool:
+    """Tell whether a product is computed in bfloat16: of smaller ones, rounding takes as long as it spares.
+
+    Many matrices at once are attention's; a single one may be a gradient of weights, which stays in float32.
+    """
+    inner, columns = right.sizes[-2:]
+    large = min(left.sizes[-2], inner, columns) >= PAIR_BLOCK
+    return tier.computes_in(BF16) and len(right.sizes) > 2 and large
+
+
+def pair_sides(builder: Builder, node: Node, left: Operand, right: Operand) -> tuple[Operand, Operand]:
+    """Append the steps that round the sides of a product; return its rows of words and its packed right side."""
+    label, width = node.name or node.outputs[0], builder.tier.vector_width
+    *batch, inner, columns = right.sizes
+    rows = left.sizes[-2]
+    room = builder.room((*left.sizes[:-2], rows + MOST_ROWS - 1, pair_words(inner)))
+    words = replace(room, sizes=(*left.sizes[:-1], pair_words(inner)))
+    builder.emit_general("narrow_matrix_bf16", f"{label} rows to bf16", (words, left))
+    packed = builder.room((*batch, 1, divide_up(columns, width) * width * pair_words(inner)))
+    builder.emit_general("pack_matrix_bf16", f"{label} packed", (packed, right))
+    return words, packed

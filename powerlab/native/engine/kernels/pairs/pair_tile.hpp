@@ -1,0 +1,116 @@
+// A tile of conv_pairs.hpp, and what becomes of its sums.
+#pragma once
+
+#include "kernels/epilogue.hpp"
+#include "kernels/pairs/words.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr int kPairTileBlocks = POWERLAB_TILE_BLOCKS;
+constexpr int kPairTilePixels = POWERLAB_TILE_PIXELS;
+
+struct PairTile {
+  const float* x;
+  const float* weights;
+  const float* bias;
+  float* out;
+  const float* residual;  // null where there is none
+  const char* prefetch;
+  std::int64_t prefetch_step;  // bytes
+  std::int64_t x_plane, x_row, x_column, x_pixel;
+  std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;
+  const Step* step;
+  int first_vector;  // of the unit, counted from the start of its group
+  int blocks, words, kernel_h, kernel_w;
+  bool narrow_residual;
+};
+
+// Vector b of a tile lies so far from the first one's block.
+static inline std::int64_t pair_place(const PairTile& t, int b, std::int64_t plane) {
+  const int vector = t.first_vector % kBlockVectors + b;
+  return vector / kBlockVectors * plane + vector % kBlockVectors * (kWidth / 2);
+}
+
+template <int B, int P>
+static inline __attribute__((always_inline)) void pair_finish(Vec (&acc)[B][P], const PairTile& t) {
+  if (t.residual) {
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      const float* residual =
+          t.residual + (t.narrow_residual ? pair_place(t, b, t.residual_plane) : b * t.residual_plane);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) {
+        const float* at = residual + p * t.residual_pixel;
+        acc[b][p] += t.narrow_residual ? load_narrow(at) : load(at);
+      }
+    }
+  }
+  const float slope = t.step->slope, low = t.step->low, high = t.step->high;
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[b][p] = activate(acc[b][p], slope, low, high);
+  }
+}
+
+// Sums, [block][pixel], through the function that ends the convolution and into words.
+static __attribute__((noinline)) void pair_functions(const PairTile& t, float* sums, int blocks, int pixels) {
+  finish(*t.step, {sums, pixels * kWidth, kWidth, blocks, pixels});
+  for (int b = 0; b < blocks; ++b) {
+    float* out = t.out + pair_place(t, b, t.out_plane);
+    for (int p = 0; p < pixels; ++p, sums += kWidth) store_narrow(out + p * t.out_pixel, load(sums));
+  }
+}
+
+// F: whether the result is floats.
+template <bool F, int B, int P>
+static inline __attribute__((always_inline)) void pair_store(Vec (&acc)[B][P], const PairTile& t) {
+  pair_finish<B, P>(acc, t);
+  if constexpr (F) {
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) store(t.out + b * t.out_plane + p * t.out_pixel, acc[b][p]);
+    }
+    finish(*t.step, {t.out, t.out_plane, t.out_pixel, B, P});
+    return;
+  }
+  if (t.step->function != kNoFunction) {
+    alignas(64) float sums[B * P * kWidth];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) store(sums + (b * P + p) * kWidth, acc[b][p]);
+    }
+    pair_functions(t, sums, B, P);
+    return;
+  }
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    float* out = t.out + pair_place(t, b, t.out_plane);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) store_narrow(out + p * t.out_pixel, acc[b][p]);
+  }
+}
+
+// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels.
+template <bool F>
+static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, const float* sums, int vectors, int pixels,
+                                                       int rows) {
+  for (int b = 0; b < vectors; ++b) {
+    const int vector = t.first_vector % kBlockVectors + b;
+    PairTile one = t;
+    one.first_vector = t.first_vector + b;
+    one.out += F ? b * t.out_plane : vector / kBlockVectors * t.out_plane;
+    if (t.residual)
+      one.residual += t.narrow_residual ? vector / kBlockVectors * t.residual_plane : b * t.residual_plane;
+    const Vec bias = load(t.bias + b * kWidth);
+    for (int p = 0; p < pixels; ++p, one.out += t.out_pixel) {
+      Vec acc[1][1] = {{load(sums + (b * rows + p) * kWidth) + bias}};
+      pair_store<F, 1, 1>(acc, one);
+      if (t.residual) one.residual += t.residual_pixel;
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
