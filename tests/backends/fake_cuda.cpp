@@ -1,4 +1,4 @@
-// A CUDA driver whose card is the host's memory: copies happen, and calls from a thread without a context fail as there.
+// A CUDA driver whose card is the memory of the host: it copies, and a thread without a context is refused as there.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
