@@ -149,20 +149,25 @@ def _too_big(model: str, batch_size: int, here: Here, *, trains: bool) -> str:
 def _merged(jobs: list[_Job]) -> list[_Crossing]:
     """Return what can be crossed without adding a job.
 
-    A network that runs at fewer batch sizes or on fewer engines than the others gets a sweep of its own.
+    An engine that runs a network at fewer batch sizes or precisions than others gets a sweep of its own, so that all
+    precisions of an engine are compared in one.
     """
-    sizes: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    sizes: dict[tuple[str, str, str], list[int]] = {}
     for job in jobs:
-        sizes.setdefault((job.model, job.precision, job.engines), []).append(job.batch_size)
-    models: dict[tuple[str, tuple[str, ...], tuple[int, ...]], list[str]] = {}
-    for (model, precision, engines), found in sizes.items():
-        models.setdefault((precision, engines, tuple(found)), []).append(model)
-    precisions: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]], list[str]] = {}
-    for (precision, engines, batch_sizes), names in models.items():
-        precisions.setdefault((tuple(names), batch_sizes, engines), []).append(precision)
+        for engine in job.engines:
+            sizes.setdefault((job.model, engine, job.precision), []).append(job.batch_size)
+    precisions: dict[tuple[str, str, tuple[int, ...]], list[str]] = {}
+    for (model, engine, precision), found in sizes.items():
+        precisions.setdefault((model, engine, tuple(found)), []).append(precision)
+    engines: dict[tuple[str, tuple[int, ...], tuple[str, ...]], list[str]] = {}
+    for (model, engine, batch_sizes), names in precisions.items():
+        engines.setdefault((model, batch_sizes, tuple(names)), []).append(engine)
+    models: dict[tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (model, batch_sizes, names_of), able in engines.items():
+        models.setdefault((batch_sizes, names_of, tuple(able)), []).append(model)
     return [
-        _Crossing(names, batch_sizes, tuple(found), engines)
-        for (names, batch_sizes, engines), found in precisions.items()
+        _Crossing(tuple(names), batch_sizes, names_of, able_engines)
+        for (batch_sizes, names_of, able_engines), names in models.items()
     ]
 
 

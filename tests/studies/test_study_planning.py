@@ -85,7 +85,7 @@ def test_a_precision_that_the_engine_lacks_is_named_with_its_reason():
     assert reasons(made) == {"alexnet in fp16 on builtin": "the engine builtin computes in fp32 alone"}
 
 
-def test_a_precision_that_some_engines_have_gets_a_sweep_of_its_own():
+def test_all_precisions_of_an_engine_are_in_one_sweep():
     study = replace(
         find_study("tegra-x1-alexnet"),
         plans=(PlanTemplate(models=("alexnet",), engines=("all",), precisions=("fp32", "fp16")),),
@@ -95,8 +95,8 @@ def test_a_precision_that_some_engines_have_gets_a_sweep_of_its_own():
     )
     made = plan_study(study, place, rigour=Rigour.QUICK)
     assert [(plan.precisions, plan.engines) for plan in made.plans] == [
-        (("fp32",), ("builtin", "onnxruntime")),
-        (("fp16",), ("onnxruntime",)),
+        (("fp32",), ("builtin",)),
+        (("fp32", "fp16"), ("onnxruntime",)),
     ]
     all_of_them = plan_study(study, here(refusal=lambda *_: ""), rigour=Rigour.QUICK)
     assert [plan.precisions for plan in all_of_them.plans] == [("fp32", "fp16")]
