@@ -35,7 +35,9 @@ class TensorrtBackend:
         self._card, self._model = card, model
         names = [network.get_tensor_name(index) for index in range(network.num_io_tensors)]
         self._shapes = {name: tuple(network.get_tensor_shape(name)) for name in names}
-        self._dtypes = {name: np.dtype(tensorrt.nptype(network.get_tensor_dtype(name))) for name in names}
+        self._dtypes: dict[str, np.dtype[Any]] = {
+            name: np.dtype(tensorrt.nptype(network.get_tensor_dtype(name))) for name in names
+        }
         self._addresses = {name: card.allocate(max(1, self._bytes(name))) for name in names}
         for name, address in self._addresses.items():
             self._context.set_tensor_address(name, address)
