@@ -31,7 +31,7 @@ runs: all others are the first one's."""
 
 
 def checked(*command: str | Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert ", 0 wrong" in done.stdout
     return done.stdout

@@ -95,7 +95,7 @@ static __attribute__((noinline)) void pair_product(const PairProduct& t) {
   const Vec multiplier = broadcast(t.multiplier);
   POWERLAB_UNROLL
   for (int p = 0; p < kPairRows; ++p) {
-    if (p == t.rows) return;
+    if (p >= t.rows) continue;  // a way out of the loop would keep clang from unrolling it
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
       const Vec product = acc[b][p] * multiplier;
