@@ -28,7 +28,7 @@ def run(program, *arguments):
         text=True,
         check=False,
         env={**os.environ, **OPTIONS},
-        timeout=600,
+        timeout=1200,
     )
 
 
