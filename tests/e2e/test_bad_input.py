@@ -153,10 +153,10 @@ def test_an_engine_run_that_cannot_be_carried_out(bench, words, says):
     ("words", "says"),
     [
         (["agent", "enrol", "--code", "x"], ["check the address", "server runs"]),
-        (["sweep", "list"], ["no powerlab server answers", "`powerlab serve`", "--server"]),
-        (["sweep", "create", "alexnet"], ["no powerlab server answers", "`powerlab serve`", "--server"]),
-        (["runs", "list"], ["no powerlab server answers", "`powerlab serve`", "--server"]),
-        (["export"], ["no powerlab server answers", "`powerlab serve`", "--server"]),
+        (["sweep", "list"], ["no powerlab server answers", "`powerlab serve`", "another address"]),
+        (["sweep", "create", "alexnet"], ["no powerlab server answers", "`powerlab serve`", "another address"]),
+        (["runs", "list"], ["no powerlab server answers", "`powerlab serve`", "another address"]),
+        (["export"], ["no powerlab server answers", "`powerlab serve`", "another address"]),
     ],
 )
 def test_a_server_that_is_not_there(bench, words, says):
