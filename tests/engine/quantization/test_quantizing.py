@@ -174,7 +174,7 @@ def test_weights_alone_in_fewer_bits(precision, least_db, trained):
 
 
 def test_a_precision_that_does_not_exist_gets_a_sentence(trained):
-    with pytest.raises(PowerlabError, match="there is no precision 'int3'; known are fp32, bf16, int8"):
+    with pytest.raises(PowerlabError, match="there is no precision 'int3'; known are fp32, bf16, fp16, int8"):
         Session(trained, precision="int3")
 
 
