@@ -12,19 +12,11 @@
 
 #include "kernels/axes.hpp"
 #include "kernels/conv_direct.hpp"
+#include "kernels/panels.hpp"
 #include "kernels/strided.hpp"
 #include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
-
-struct Panels {
-  std::int64_t vectors, count;
-  explicit Panels(std::int64_t columns)
-      : vectors((columns + kWidth - 1) / kWidth), count((vectors + kTileBlocks - 1) / kTileBlocks) {}
-  std::int64_t begin(std::int64_t panel) const { return panel * vectors / count; }
-  // The panel in which a vector lies.
-  std::int64_t of(std::int64_t vector) const { return ((vector + 1) * count - 1) / vectors; }
-};
 
 // Operands: packed, [batch][inner x vectors x v] in one row each; b, [batch ...][inner][columns]. `alpha` times b.
 static void pack_matrix(const Step& s, int thread, int threads) {

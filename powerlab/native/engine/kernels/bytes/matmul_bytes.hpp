@@ -7,22 +7,14 @@
 // Packed b: [batch][panel][word][vector of the panel][half][v], then [batch] the integers that sums begin with.
 #pragma once
 
-#include "kernels/axes.hpp"
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/register_words.hpp"
+#include "kernels/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
 // A register tile of rows; that of AMX's table is of other registers.
 constexpr int kByteRows = POWERLAB_TILE_PIXELS > 8 ? 6 : POWERLAB_TILE_PIXELS;
-
-struct BytePanels {
-  std::int64_t vectors, count;
-  explicit BytePanels(std::int64_t columns)
-      : vectors((columns + kWidth - 1) / kWidth), count((vectors + POWERLAB_TILE_BLOCKS - 1) / POWERLAB_TILE_BLOCKS) {}
-  std::int64_t begin(std::int64_t panel) const { return panel * vectors / count; }
-  std::int64_t of(std::int64_t vector) const { return ((vector + 1) * count - 1) / vectors; }
-};
 
 // Operands: bytes, [batch ...][rows][floats of a row], whole vectors of bytes; a, [batch ...][rows][inner], any
 // strides. alpha: a step of a; numbers[0]: its zero point.
@@ -38,19 +30,8 @@ static void quantize_matrix(const Step& s, int thread, int threads) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float* from = static_cast<const float*>(a.data) + offset_of(a, axes, row);
     std::uint8_t* to = bytes_of(static_cast<float*>(out.data) + offset_of(out, axes, row));
-    for (std::int64_t i = 0; i < inner; i += kWidth) {
-      const std::int64_t left = inner - i;
-      const int lanes = left < kWidth ? static_cast<int>(left) : kWidth;
-      Vec x;
-      if (across == 1) {
-        x = lanes == kWidth ? load_unaligned(from + i) : load_lanes(from + i, lanes);
-      } else {
-        alignas(4 * kWidth) float gathered[kWidth] = {};
-        for (int lane = 0; lane < lanes; ++lane) gathered[lane] = from[(i + lane) * across];
-        x = load(gathered);
-      }
-      store_bytes(to + i, quantized(x, by, r));
-    }
+    for (std::int64_t i = 0; i < inner; i += kWidth)
+      store_bytes(to + i, quantized(load_apart(from + i * across, across, inner - i), by, r));
   }
 }
 
@@ -77,7 +58,7 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
   const std::int64_t inner = b.size[axes], columns = b.size[axes + 1], down = b.stride[axes],
                      across = b.stride[axes + 1];
   const std::int64_t words = (inner + 3) / 4;
-  const BytePanels panels(columns);
+  const Panels panels(columns);
   const Divisor by = divisor_of(s.alpha);
   Requantize r = requantize_of(s);
   r.zero = 0;
@@ -92,20 +73,11 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
     std::uint8_t* whole = bytes_of(static_cast<float*>(packed.data) + offset_of(packed, axes, batch));
     std::uint8_t* to = whole + (first * words + vector - first) * kWordBytes<1>;
     const std::int64_t left = columns - vector * kWidth;
-    const int lanes = left < kWidth ? static_cast<int>(left) : kWidth;
     IVec sums = {};
     for (std::int64_t word = 0; word < words; ++word, to += width * kWordBytes<1>) {
       IVec four[4] = {};
       for (int i = 0; i < 4 && 4 * word + i < inner; ++i) {
-        const float* row = from + (4 * word + i) * down;
-        Vec x;
-        if (across == 1) {
-          x = lanes == kWidth ? load_unaligned(row) : load_lanes(row, lanes);
-        } else {
-          alignas(4 * kWidth) float gathered[kWidth] = {};
-          for (int lane = 0; lane < lanes; ++lane) gathered[lane] = row[lane * across];
-          x = load(gathered);
-        }
+        const Vec x = load_apart(from + (4 * word + i) * down, across, left);
         // The lowest bits of the rounded sum, with their sign.
         four[i] = (quantized(x, by, r) << 24) >> 24;
         sums += four[i];
@@ -149,12 +121,7 @@ static __attribute__((noinline)) void byte_product(const ByteProduct& t) {
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) {
       const Vec product = __builtin_convertvector(acc[b][p], Vec) * multiplier;
-      float* to = t.out + p * t.out_row + b * kWidth;
-      if (b + 1 < B || t.lanes == kWidth) {
-        store_unaligned(to, product);
-      } else {
-        store_lanes(to, product, t.lanes);
-      }
+      store_columns(t.out + p * t.out_row + b * kWidth, product, b + 1 < B ? kWidth : t.lanes);
     }
   }
 }
@@ -173,38 +140,27 @@ static constexpr ByteProductTable kByteProducts =
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; bytes of a, [batch ...][rows][floats];
 // packed b, [batch ...][1][floats]. alpha: what a sum is multiplied by; numbers[0]: the inner axis.
 static void matmul_bytes(const Step& s, int thread, int threads) {
-  const Strided &out = s.operands[0], &a = s.operands[1], &packed = s.operands[2];
+  const Strided &out = s.operands[0], &a = s.operands[1];
   const int axes = out.rank - 2;
-  const std::int64_t rows = out.size[axes], columns = out.size[axes + 1];
-  const BytePanels panels(columns);
-  const std::int64_t tiles = (rows + kByteRows - 1) / kByteRows;
+  const std::int64_t rows = out.size[axes], tiles = (rows + kByteRows - 1) / kByteRows;
+  const Panels panels(out.size[axes + 1]);
   ByteProduct t;
   t.words = (s.numbers[0] + 3) / 4;
   t.a_row = a.stride[axes];
   t.out_row = out.stride[axes];
   t.multiplier = s.alpha;
-  const Range units = share(count_of(out, axes) * tiles, thread, threads);
-  for (std::int64_t unit = units.begin; unit < units.end;) {
-    const std::int64_t batch = unit / tiles, first_tile = unit % tiles;
-    const std::int64_t last_tile = units.end - unit < tiles - first_tile ? first_tile + units.end - unit : tiles;
-    unit += last_tile - first_tile;
-    const float* a_data = static_cast<const float*>(a.data) + offset_of(a, axes, batch);
-    const std::uint8_t* b_data = bytes_of(static_cast<const float*>(packed.data) + offset_of(packed, axes, batch));
-    float* out_data = static_cast<float*>(out.data) + offset_of(out, axes, batch);
-    for (std::int64_t panel = 0; panel < panels.count; ++panel) {
-      const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-      const std::int64_t left = columns - (begin + width - 1) * kWidth;
-      t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
-      t.b = b_data + begin * t.words * kWordBytes<1>;
-      t.begin = b_data + (panels.vectors * t.words * (kWordBytes<1> / kWidth) + begin * 4) * kWidth;
-      for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
-        const std::int64_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
-        t.a = a_data + row * t.a_row;
-        t.out = out_data + row * t.out_row + begin * kWidth;
-        kByteProducts.at[(width - 1) * kByteRows + (height - 1)](t);
-      }
+  for_panels(s, panels, tiles, thread, threads, [&](const PanelTiles& some) {
+    const std::uint8_t* b = bytes_of(some.b);
+    t.lanes = some.lanes;
+    t.b = b + some.begin * t.words * kWordBytes<1>;
+    t.begin = b + (panels.vectors * t.words * (kWordBytes<1> / kWidth) + some.begin * 4) * kWidth;
+    for (std::int64_t tile = some.first; tile < some.last; ++tile) {
+      const std::int64_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+      t.a = some.a + row * t.a_row;
+      t.out = some.out + row * t.out_row;
+      kByteProducts.at[(some.width - 1) * kByteRows + (height - 1)](t);
     }
-  }
+  });
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -7,8 +7,8 @@
 // Packed b: [batch][panel][word][vector of the panel][v].
 #pragma once
 
-#include "kernels/axes.hpp"
 #include "kernels/pairs/register_words.hpp"
+#include "kernels/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -19,23 +19,6 @@ constexpr int kPairVectors = POWERLAB_TILE_BLOCKS;
 // Words of an inner axis, whole blocks of them.
 static inline std::int64_t inner_words(std::int64_t inner) {
   return (inner + kBlockChannels - 1) / kBlockChannels * kBlockWords;
-}
-
-struct PairPanels {
-  std::int64_t vectors, count;
-  explicit PairPanels(std::int64_t columns)
-      : vectors((columns + kWidth - 1) / kWidth), count((vectors + kPairVectors - 1) / kPairVectors) {}
-  std::int64_t begin(std::int64_t panel) const { return panel * vectors / count; }
-  std::int64_t of(std::int64_t vector) const { return ((vector + 1) * count - 1) / vectors; }
-};
-
-// The first of some numbers a stride apart; the others of the vector are 0.
-static inline Vec load_apart(const float* from, std::int64_t stride, std::int64_t left) {
-  const int lanes = left <= 0 ? 0 : left < kWidth ? static_cast<int>(left) : kWidth;
-  if (stride == 1) return lanes == kWidth ? load_unaligned(from) : load_lanes(from, lanes);
-  alignas(4 * kWidth) float gathered[kWidth] = {};
-  for (int lane = 0; lane < lanes; ++lane) gathered[lane] = from[lane * stride];
-  return load(gathered);
 }
 
 // Operands: words, [batch ...][rows][words of a row]; a, [batch ...][rows][inner], any strides.
@@ -58,7 +41,7 @@ static void pack_matrix_pairs(const Step& s, int thread, int threads) {
   const int axes = b.rank - 2;
   const std::int64_t inner = b.size[axes], columns = b.size[axes + 1], down = b.stride[axes],
                      across = b.stride[axes + 1], words = inner_words(inner);
-  const PairPanels panels(columns);
+  const Panels panels(columns);
   const Range units = share(count_of(b, axes) * panels.vectors, thread, threads);
   for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
     const std::int64_t batch = unit / panels.vectors, vector = unit % panels.vectors, panel = panels.of(vector);
@@ -98,13 +81,8 @@ static __attribute__((noinline)) void pair_product(const PairProduct& t) {
     if (p >= t.rows) continue;  // a way out of the loop would keep clang from unrolling it
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
-      const Vec product = acc[b][p] * multiplier;
-      float* to = t.out + p * t.out_row + b * kWidth;
-      if (b + 1 < B || t.lanes == kWidth) {
-        store_unaligned(to, product);
-      } else {
-        store_lanes(to, product, t.lanes);
-      }
+      const int lanes = b + 1 < B ? kWidth : t.lanes;
+      store_columns(t.out + p * t.out_row + b * kWidth, acc[b][p] * multiplier, lanes);
     }
   }
 }
@@ -122,38 +100,26 @@ static constexpr PairProductTable kPairProducts = make_pair_products(typename Ma
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; words of a; packed b. alpha: what a
 // sum is multiplied by; numbers[0]: the inner axis.
 static void matmul_pairs(const Step& s, int thread, int threads) {
-  const Strided &out = s.operands[0], &a = s.operands[1], &packed = s.operands[2];
+  const Strided &out = s.operands[0], &a = s.operands[1];
   const int axes = out.rank - 2;
-  const std::int64_t rows = out.size[axes], columns = out.size[axes + 1];
-  const PairPanels panels(columns);
-  const std::int64_t tiles = (rows + kPairRows - 1) / kPairRows;
+  const std::int64_t rows = out.size[axes];
   PairProduct t;
   t.words = inner_words(s.numbers[0]);
   t.a_row = a.stride[axes];
   t.out_row = out.stride[axes];
   t.multiplier = s.alpha;
-  const Range units = share(count_of(out, axes) * tiles, thread, threads);
-  for (std::int64_t unit = units.begin; unit < units.end;) {
-    const std::int64_t batch = unit / tiles, first_tile = unit % tiles;
-    const std::int64_t last_tile = units.end - unit < tiles - first_tile ? first_tile + units.end - unit : tiles;
-    unit += last_tile - first_tile;
-    const float* a_data = static_cast<const float*>(a.data) + offset_of(a, axes, batch);
-    const float* b_data = static_cast<const float*>(packed.data) + offset_of(packed, axes, batch);
-    float* out_data = static_cast<float*>(out.data) + offset_of(out, axes, batch);
-    for (std::int64_t panel = 0; panel < panels.count; ++panel) {
-      const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-      const std::int64_t left = columns - (begin + width - 1) * kWidth;
-      t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
-      t.b = b_data + begin * t.words * kWidth;
-      for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
-        const std::int64_t row = tile * kPairRows;
-        t.rows = static_cast<int>(rows - row < kPairRows ? rows - row : kPairRows);
-        t.a = a_data + row * t.a_row;
-        t.out = out_data + row * t.out_row + begin * kWidth;
-        kPairProducts.at[width - 1](t);
-      }
+  const Panels panels(out.size[axes + 1]);
+  for_panels(s, panels, (rows + kPairRows - 1) / kPairRows, thread, threads, [&](const PanelTiles& some) {
+    t.lanes = some.lanes;
+    t.b = some.b + some.begin * t.words * kWidth;
+    for (std::int64_t tile = some.first; tile < some.last; ++tile) {
+      const std::int64_t row = tile * kPairRows;
+      t.rows = static_cast<int>(rows - row < kPairRows ? rows - row : kPairRows);
+      t.a = some.a + row * t.a_row;
+      t.out = some.out + row * t.out_row;
+      kPairProducts.at[some.width - 1](t);
     }
-  }
+  });
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER
