@@ -86,7 +86,7 @@ def test_two_learn_what_one_does():
 
 
 def test_gradients_go_in_buckets_as_soon_as_they_are_there(monkeypatch):
-    monkeypatch.setattr("powerlab.engine.training.stretches._BUCKET_FLOATS", 60)
+    monkeypatch.setattr("powerlab.engine.training.stretches.BUCKET_FLOATS", 60)
     sent: list[int] = []
 
     def begin(self: Threads, arrays: list[np.ndarray]) -> None:

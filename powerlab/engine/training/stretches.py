@@ -6,17 +6,20 @@ https://arxiv.org/abs/2006.15704, section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from powerlab.engine.training.parts import BACKWARD, FORWARD, backward_from
 from powerlab.engine.training.plans import StepPlan
 
-_BUCKET_FLOATS = 1 << 20
+BUCKET_FLOATS = 1 << 20
 """Gradients are sent together, up to 4 MB; larger ones by themselves."""
 
 _LOOKS = 64
 """How often, in a backward pass, MPI gets a chance to go on with what was begun: it has no thread of its own."""
+
+_Gradient = TypeVar("_Gradient")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def stretches(plan: StepPlan, gradients: Mapping[str, int], processes: int) -> t
     else:
         ends |= dict.fromkeys(range(turn, total, max(1, (total - turn) // _LOOKS)), ())
         complete_at = {name: max(turn, plan.complete_at(name)) for name in gradients}
-        for bucket in _buckets(gradients, sorted(gradients, key=complete_at.__getitem__)):
+        for bucket in in_buckets(sorted(gradients, key=complete_at.__getitem__), gradients.__getitem__):
             at = complete_at[bucket[-1]]
             ends[at] = (*ends.get(at, ()), *bucket)
     made = [Stretch(FORWARD, 0, turn)]
@@ -61,14 +64,19 @@ def stretches(plan: StepPlan, gradients: Mapping[str, int], processes: int) -> t
     return tuple(one for one in made if one.first < one.last or one.gradients)
 
 
-def _buckets(gradients: Mapping[str, int], order: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return gradients, in order, in groups that have up to the size of a bucket or are one alone."""
-    found: list[tuple[str, ...]] = []
+def in_buckets(gradients: Iterable[_Gradient], floats: Callable[[_Gradient], int]) -> list[list[_Gradient]]:
+    """Return gradients, in order, in groups that have up to the size of a bucket or are one alone.
+
+    Args:
+        gradients: in the order in which they are there.
+        floats: how many numbers one has.
+    """
+    found: list[list[_Gradient]] = []
     room = 0
-    for name in order:
-        if gradients[name] > room:
-            found.append(())
-            room = _BUCKET_FLOATS
-        found[-1] = (*found[-1], name)
-        room -= gradients[name]
+    for gradient in gradients:
+        if floats(gradient) > room:
+            found.append([])
+            room = BUCKET_FLOATS
+        found[-1].append(gradient)
+        room -= floats(gradient)
     return found

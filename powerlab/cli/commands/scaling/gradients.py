@@ -9,30 +9,29 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.statistics import macs
 from powerlab.engine.training.parameters import parameters_of
+from powerlab.engine.training.stretches import BUCKET_FLOATS, in_buckets
 
-BUCKET_BYTES = 4 << 20
 _FLOAT_BYTES = 4
+BUCKET_BYTES = _FLOAT_BYTES * BUCKET_FLOATS
 
 
 def gradient_buckets(model: str, batch_size: int) -> tuple[Bucket, ...]:
-    """Return the buckets of a model; a gradient that is larger than a bucket has one of its own.
+    """Return the buckets of a model, as processes that train together send them.
 
     The backward pass takes its time layer by layer, in proportion to their multiply-adds.
 
     Raises:
         PowerlabError: the model cannot be read.
     """
-    buckets: list[Bucket] = []
-    for size, share in _gradients(load_graph(model, batch_size=batch_size)):
-        if buckets and buckets[-1].size + size <= BUCKET_BYTES:
-            buckets[-1] = Bucket(size=buckets[-1].size + size, ready_share=share)
-        else:
-            buckets.append(Bucket(size=size, ready_share=share))
-    return tuple(buckets)
+    gradients = _gradients(load_graph(model, batch_size=batch_size))
+    return tuple(
+        Bucket(size=_FLOAT_BYTES * sum(floats for floats, _ in bucket), ready_share=bucket[-1][1])
+        for bucket in in_buckets(gradients, lambda gradient: gradient[0])
+    )
 
 
 def _gradients(graph: Graph) -> Iterator[tuple[int, float]]:
-    """Yield the size of each gradient in bytes, and after which share of the backward pass it is there.
+    """Yield how many numbers each gradient has, and after which share of the backward pass it is there.
 
     A parameter's gradient is there after the first of the layers that read it, which the backward pass reaches last.
     """
@@ -43,4 +42,4 @@ def _gradients(graph: Graph) -> Iterator[tuple[int, float]]:
         done += macs(graph, node)
         for name in dict.fromkeys(node.inputs):
             if name in parameters and first[name] is node:
-                yield _FLOAT_BYTES * graph.tensors[name].elements, done / total if total else 1.0
+                yield graph.tensors[name].elements, done / total if total else 1.0
