@@ -303,16 +303,24 @@ class Builder:
     def pair_rows(self, name: str) -> Tensor:
         """Return a matrix, in no blocks, as rows of 16-bit floats filled up to whole blocks: pixels of one row."""
         if name not in self._pair_rows:
-            x = self.planar(name)
-            rows, features, words = x.layout.n, x.layout.c, pair_words(x.layout.c)
-            out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
-            source = Layout(1, 1, rows, features, 1, 1, x.layout.image, x.layout.size, x.layout.size)
-            what = f"{name} to {self.tier.precision}"
-            self.emit(f"narrow_rows_{self.tier.precision}", what, out, x.seen_as(source))
-            self._pair_rows[name] = out.seen_as(
-                Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words)
-            )
+            x = self.planar(name).layout
+            source = Layout(1, 1, x.n, x.c, 1, 1, x.image, x.size, x.size)
+            self._pair_rows[name] = self.narrowed_rows(name, self.planar(name).seen_as(source))
         return self._pair_rows[name]
+
+    def narrowed_rows(self, name: str, x: Tensor) -> Tensor:
+        """Append the step that rounds the rows of a plane to 16-bit floats, filled up to whole blocks.
+
+        Args:
+            name: of what lies there.
+            x: one plane of floats.
+
+        Returns: a row of pixels, one for each row, whose channels are its numbers.
+        """
+        rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w)
+        out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
+        self.emit(f"narrow_rows_{self.tier.precision}", f"{name} to {self.tier.precision}", out, x)
+        return out.seen_as(Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words))
 
     def _whole(self, name: str) -> Tensor:
         """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""

@@ -93,12 +93,9 @@ def _rounded(builder: Builder, node: Node, left: Operand) -> Tensor:
     """Return the rows as words: once for all products that read them."""
     known = builder.rounded_rows
     if left not in known:
-        (rows, inner), words = left.sizes, pair_words(left.sizes[1])
-        made = builder.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
-        source = Layout(1, 1, rows, inner, 1, 1, left.strides[0], left.strides[0] * rows, left.strides[0] * rows)
-        x = Tensor(left.storage, source, left.offset)
-        builder.emit("narrow_rows_bf16", f"{node.name or node.outputs[0]} to bf16", made, x)
-        known[left] = made.seen_as(Layout(1, inner, 1, rows, 1, words, rows * words, words, rows * words))
+        (rows, inner), step = left.sizes, left.strides[0]
+        source = Layout(1, 1, rows, inner, 1, 1, step, step * rows, step * rows)
+        known[left] = builder.narrowed_rows(node.name or node.outputs[0], Tensor(left.storage, source, left.offset))
     return known[left]
 
 
