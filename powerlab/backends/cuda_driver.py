@@ -36,12 +36,42 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
 def card_name() -> str:
     """Return the driver's name of its first card; empty where there is no driver that tells."""
     try:
-        return CudaCard().name
+        return _Driver().name
     except PowerlabError:
         return ""
 
 
-class CudaCard:
+class _Driver:
+    """The driver's library, and its first card by name."""
+
+    def __init__(self) -> None:
+        try:
+            library = ctypes.CDLL(LIBRARY)
+        except OSError:
+            raise PowerlabError(
+                f"no driver of NVIDIA's is here ({LIBRARY} cannot be opened); install it, or choose another engine."
+            ) from None
+        self._functions = {name: _function(library, name, given) for name, given in _PARAMETERS.items()}
+        self._call("cuInit", 0)
+        count, self._device = _Number(), _Number()
+        self._call("cuDeviceGetCount", ctypes.byref(count))
+        if count.value < 1:
+            raise PowerlabError("NVIDIA's driver finds no card here; choose another engine.")
+        self._call("cuDeviceGet", ctypes.byref(self._device), 0)
+        name = ctypes.create_string_buffer(_NAME_BYTES)
+        self._call("cuDeviceGetName", name, _NAME_BYTES, self._device)
+        self.name = name.value.decode(errors="replace")
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = self._functions[name](*arguments)
+        if code != 0:
+            word = ctypes.c_char_p()
+            self._functions["cuGetErrorName"](code, ctypes.byref(word))
+            reason = (word.value or b"").decode(errors="replace") or f"code {code}"
+            raise PowerlabError(f"NVIDIA's driver refuses {name}: {reason}; see whether `nvidia-smi` works.")
+
+
+class CudaCard(_Driver):
     """The first card, with a stream of its own in the context that all libraries of a process share.
 
     Attributes:
@@ -53,23 +83,9 @@ class CudaCard:
     """
 
     def __init__(self) -> None:
-        try:
-            library = ctypes.CDLL(LIBRARY)
-        except OSError:
-            raise PowerlabError(
-                f"no driver of NVIDIA's is here ({LIBRARY} cannot be opened); install it, or choose another engine."
-            ) from None
-        self._functions = {name: _function(library, name, given) for name, given in _PARAMETERS.items()}
-        self._call("cuInit", 0)
-        count, device, context, stream = _Number(), _Number(), _Handle(), _Handle()
-        self._call("cuDeviceGetCount", ctypes.byref(count))
-        if count.value < 1:
-            raise PowerlabError("NVIDIA's driver finds no card here; choose another engine.")
-        self._call("cuDeviceGet", ctypes.byref(device), 0)
-        name = ctypes.create_string_buffer(_NAME_BYTES)
-        self._call("cuDeviceGetName", name, _NAME_BYTES, device)
-        self.name = name.value.decode(errors="replace")
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        super().__init__()
+        context, stream = _Handle(), _Handle()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
         self._context = context
         self.enter()
         self._call("cuStreamCreate", ctypes.byref(stream), 0)
@@ -96,14 +112,6 @@ class CudaCard:
     def wait(self) -> None:
         """Wait until all that was begun is done."""
         self._call("cuStreamSynchronize", self.stream)
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        code = self._functions[name](*arguments)
-        if code != 0:
-            word = ctypes.c_char_p()
-            self._functions["cuGetErrorName"](code, ctypes.byref(word))
-            reason = (word.value or b"").decode(errors="replace") or f"code {code}"
-            raise PowerlabError(f"NVIDIA's driver refuses {name}: {reason}; see whether `nvidia-smi` works.")
 
 
 def _function(library: ctypes.CDLL, name: str, parameters: tuple[Any, ...]) -> Callable[..., int]:
