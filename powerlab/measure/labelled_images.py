@@ -127,11 +127,15 @@ def _deciding(point: Point) -> Workload:
     return replace(compared(point), batch_size=1)
 
 
+def filled_batches(count: int, batch_size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Yield the places of each batch of images, the last one filled up with the last image, and how many count."""
+    for begin in range(0, count, batch_size):
+        yield np.minimum(np.arange(begin, begin + batch_size), count - 1), min(batch_size, count - begin)
+
+
 def _right(worker: Worker, images: LabelledImages, workload: Workload) -> Iterator[int]:
-    """Yield how many answers of each batch are right; the last batch is filled up with its last image."""
-    count = images.labels.size
-    for begin in range(0, count, workload.batch_size):
-        taken = np.minimum(np.arange(begin, begin + workload.batch_size), count - 1)
+    """Yield how many answers of each batch are right."""
+    for taken, kept in filled_batches(images.labels.size, workload.batch_size):
         (outputs,) = worker.show(given={name: value[taken] for name, value in images.inputs.items()})
         lists = (value for value in outputs.values() if value.shape[:1] == taken.shape and value.ndim == 2)
         scores = next((value for value in lists if value.shape[1] > 1), None)
@@ -140,10 +144,10 @@ def _right(worker: Worker, images: LabelledImages, workload: Workload) -> Iterat
                 f"{workload.model} puts out no list of classes for each image, so labels cannot be compared with its "
                 "answers; leave out the labelled images."
             )
-        labels = images.labels[begin : begin + workload.batch_size]
+        labels = images.labels[taken[:kept]]
         if labels.max() >= scores.shape[1]:
             raise PowerlabError(
                 f"the label {labels.max()} is none of the {scores.shape[1]} classes of {workload.model}, which begin "
                 "with 0; give labels of this model's classes."
             )
-        yield int(np.count_nonzero(scores[: labels.size].argmax(axis=1) == labels))
+        yield int(np.count_nonzero(scores[:kept].argmax(axis=1) == labels))

@@ -6,7 +6,7 @@ all else is taken to be fused into them. That is the same for every engine and p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from powerlab.boards.simulator import Work
 from powerlab.domain.errors import PowerlabError
@@ -44,7 +44,7 @@ def graph_work(graph: Graph) -> Work:
 
 def inference_work(workload: Workload) -> Work:
     """Return the work of one inference of a whole batch, or of one step of training, however it is sliced."""
-    return sum(query_works(workload).values(), start=Work(0.0, 0.0, calls=0.0))
+    return _together(query_works(workload).values())
 
 
 def query_works(workload: Workload) -> Mapping[str, Work]:
@@ -73,7 +73,11 @@ def step_parts(graph: Graph, optimizer: str) -> dict[str, Work]:
 
 def training_work(graph: Graph, optimizer: str) -> Work:
     """Return the work of a step of training."""
-    return sum(step_parts(graph, optimizer).values(), start=Work(0.0, 0.0, calls=0.0))
+    return _together(step_parts(graph, optimizer).values())
+
+
+def _together(works: Iterable[Work]) -> Work:
+    return sum(works, start=Work(0.0, 0.0, calls=0.0))
 
 
 def step_works(whole: Work, steps: Sequence[StepWork]) -> tuple[Work, ...]:

@@ -14,7 +14,7 @@ from powerlab.engine import Session
 from powerlab.engine.passes import optimise
 from powerlab.engine.training import TrainingSession
 from powerlab.engine.training.optimizers import optimizer_named
-from powerlab.measure.labelled_images import LabelledImages
+from powerlab.measure.labelled_images import LabelledImages, filled_batches
 
 HELD_BACK = 0.25
 """The share of the images that nothing is learnt from."""
@@ -103,13 +103,12 @@ def _percent_right(
     labels: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> float:
-    """Return how many images are told right by the model as it is now; the last batch is filled up."""
+    """Return how many images are told right by the model as it is now, in percent."""
     graph = session.graph()
     answers, size = Session(optimise(graph), threads=session.threads), graph.inputs[0].shape[0]
     right = 0
-    for begin in range(0, places.size, size):
-        taken = places[np.minimum(np.arange(begin, begin + size), places.size - 1)]
+    for batch, kept in filled_batches(places.size, size):
+        taken = places[batch]
         (scores,) = answers.run({name: value[taken] for name, value in inputs.items()}).values()
-        kept = min(size, places.size - begin)
         right += int(np.count_nonzero(scores[:kept].argmax(axis=1) == labels[taken[:kept]]))
     return 100 * right / places.size
