@@ -82,8 +82,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def world(server: Any, disk: SmallDisk, tmp_path: Path) -> Any:
+def world(server: Any, disk: SmallDisk, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Any:
     """What a daemon on the small disk needs; the spool belongs to the daemon's thread."""
+    caplog.set_level(logging.INFO, "powerlab.agent")
 
     class World:
         def __init__(self) -> None:
@@ -125,7 +126,6 @@ def world(server: Any, disk: SmallDisk, tmp_path: Path) -> Any:
 def test_measuring_stops_while_there_is_no_room_and_goes_on(
     server: Any, stored: Any, disk: SmallDisk, world: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "powerlab.agent")
     life = threading.Thread(target=world.live)
     life.start()
     wait_for(lambda: "Measuring stops." in caplog.text and "Trying again" in caplog.text)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import onnx
 import pytest
@@ -19,7 +17,6 @@ def quantized(trained, path, how):
     """Write the model that ONNX Runtime's tool makes of a trained one."""
     from onnxruntime import quantization as tool
 
-    logging.getLogger().setLevel(logging.ERROR)
     if how == "dynamic":
         tool.quantize_dynamic(trained, path, weight_type=tool.QuantType.QInt8)
         return
