@@ -9,7 +9,7 @@ from pydantic import AwareDatetime
 
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
-from powerlab.domain.workload import Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Processor, Recompute, Scenario, WorkloadKind
 from powerlab.store.reads.filters import RunFilter
 
 Moment = Annotated[AwareDatetime | None, Query(description="a time with its zone, as in 2026-01-02T03:04:05Z")]
@@ -25,6 +25,7 @@ def _wish(
     processor: Annotated[Processor | None, Query(description="what computed the model")] = None,
     workload: Annotated[WorkloadKind | None, Query(description="what was done with the model")] = None,
     optimizer: Annotated[str | None, Query(description="how steps of training moved the weights")] = None,
+    recompute: Annotated[Recompute | None, Query(description="whether they computed activations again")] = None,
     batch_size: Annotated[int | None, Query(ge=1)] = None,
     scenario: Scenario | None = None,
     threads: Annotated[int | None, Query(ge=1)] = None,
@@ -44,6 +45,7 @@ def _wish(
         processor=processor,
         workload=workload,
         optimizer=optimizer,
+        recompute=recompute,
         batch_size=batch_size,
         scenario=scenario,
         threads=threads,

@@ -16,6 +16,7 @@ _WORDS: Mapping[str, str] = {
     "processor": mark("on %(value)s"),
     "optimizer": mark("optimizer %(value)s"),
     "preparation": mark("preparation %(value)s"),
+    "recompute": mark("recompute %(value)s"),
     "batch": mark("batch %(value)s"),
     "spin us": mark("spin %(value)s us"),
     "cores": mark("cores %(value)s"),

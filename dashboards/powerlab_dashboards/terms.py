@@ -89,6 +89,7 @@ TERMS = (
     mark("preparation"),
     mark("batch"),
     mark("slices"),
+    mark("recompute"),
     mark("threads"),
     mark("spin us"),
     mark("cores"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.domain.model_name import short
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,12 @@ DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(title="batch", read=lambda point: str(point.workload.batch_size), words="batch {}", numeric=True),
     Dimension(
         title="slices", read=lambda point: str(point.workload.slices), usual="1", words="{} slices", numeric=True
+    ),
+    Dimension(
+        title="recompute",
+        read=lambda point: point.workload.recompute.value,
+        usual=Recompute.NO.value,
+        words="recompute {}",
     ),
     Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads", numeric=True),
     Dimension(

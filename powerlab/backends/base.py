@@ -25,6 +25,7 @@ class LoadOptions:
             than one is asked only of an engine that cuts batches itself.
         processor: what computes the model; threads on a graphics processor are those that hand it its work.
         optimizer: how steps of training move the weights; empty where the model answers.
+        recompute: whether they compute activations again; asked only of an engine that can.
     """
 
     model: str
@@ -35,6 +36,7 @@ class LoadOptions:
     slices: int = 1
     processor: Processor = Processor.CPU
     optimizer: str = ""
+    recompute: bool = False
 
 
 class Backend(Protocol):

@@ -1,6 +1,6 @@
 """PyTorch with ``torch.compile``: the same operators as ``torch``, compiled by its default compiler when first run.
 
-What compiles takes minutes for a large network and needs a C++ compiler on the cores; it is part of the warm-up.
+It compiles for minutes where a network is large, with a C++ compiler on the cores; that is part of loading.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from powerlab.domain.layers import LayerProfile
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.selector import Selector
-from powerlab.domain.workload import Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Processor, Recompute, Scenario, WorkloadKind
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.fleet import FleetRecord
 from powerlab.protocol.identifiers import Identifier
@@ -201,6 +201,7 @@ class Client:
         processor: Processor | None = None,
         workload: WorkloadKind | None = None,
         optimizer: str | None = None,
+        recompute: Recompute | None = None,
         batch_size: int | None = None,
         scenario: Scenario | None = None,
         threads: int | None = None,

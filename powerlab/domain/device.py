@@ -47,6 +47,7 @@ class Capabilities:
         thermal_zones: names of the zones and cards that give a temperature; None where an older agent does not say.
         temperature_limits: what its agent holds it to, whatever a plan asks for.
         workloads: what it can do with models; an older agent does not say that it can train.
+        recomputes: whether it can train with activations computed again; an older agent does not say so.
     """
 
     sources: tuple[SourceProbe, ...]
@@ -56,6 +57,7 @@ class Capabilities:
     thermal_zones: tuple[str, ...] | None = None
     temperature_limits: TemperatureLimits = NO_LIMITS
     workloads: tuple[WorkloadKind, ...] = (WorkloadKind.INFERENCE,)
+    recomputes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.domain.training import TRAINERS, training_complaints
-from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Recompute, Scenario, WorkloadKind
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -117,6 +117,7 @@ def _lists(plan: SweepPlan) -> Iterator[str]:
         ("precisions", plan.precisions),
         ("scenarios", plan.scenarios),
         ("counts of slices", plan.slices),
+        ("choices to recompute", plan.recompute),
         ("spin times", plan.spin_us),
         ("lists of cores", plan.cores),
     )
@@ -220,6 +221,8 @@ def _engines(plan: SweepPlan, engines: Sequence[str]) -> Iterator[str]:
 def _of_inference(plan: SweepPlan, _device: Device, _capabilities: Capabilities) -> Iterator[str]:
     if plan.optimizers:
         yield "an optimizer is for training alone; add --workload train, or leave it out."
+    if Recompute.YES in plan.recompute:
+        yield "activations are computed again in training alone; add --workload train, or leave --recompute out."
 
 
 _OF_WORKLOAD: Mapping[WorkloadKind, Callable[[SweepPlan, Device, Capabilities], Iterator[str]]] = {

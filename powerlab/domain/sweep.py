@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 
 from powerlab.domain.accuracy import DEFAULT_LEAST_SQNR_DB
@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.domain.workload import Preparation, Processor, Scenario, Workload, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, Workload, WorkloadKind
 
 SEARCH_GOALS = ("latency", "throughput", "efficiency")
 """What a search may look for the best of: the goals of every answer."""
@@ -20,6 +20,10 @@ SEARCHED = ("latency_p50_ms", "throughput_img_per_s", "power_w")
 """The figures that it learns from."""
 MOST_REPEATS_UNTIL = 30
 """Repeats of a point at most where they go on until an interval is narrow; half its width needs four times more."""
+
+
+_FIRST_FIELDS = 5
+"""Fields of a workload that every id of a point holds; those behind them came later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,21 +52,9 @@ class Point:
         """
         w = self.workload
         parts = [w.engine, w.model, w.precision, w.scenario, w.batch_size, self.threads, self.mode]
-        usual = Workload(model=w.model, batch_size=w.batch_size)
-        parts += [
-            f"{name}={value}"
-            for name, value, unset in (
-                ("slices", w.slices, usual.slices),
-                ("preparation", w.preparation, usual.preparation),
-                ("latency_bound_ms", w.latency_bound_ms, usual.latency_bound_ms),
-                ("processor", w.processor, usual.processor),
-                ("kind", w.kind, usual.kind),
-                ("optimizer", w.optimizer, usual.optimizer),
-                ("spin_us", self.spin_us, None),
-                ("cores", self.cores, ""),
-            )
-            if value != unset
-        ]
+        later = [(one.name, getattr(w, one.name), one.default) for one in fields(w)[_FIRST_FIELDS:]]
+        later += [("spin_us", self.spin_us, None), ("cores", self.cores, "")]
+        parts += [f"{name}={value}" for name, value, usual in later if value != usual]
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
@@ -82,6 +74,7 @@ class SweepPlan:
         precisions: number formats, as far as the engines offer them.
         scenarios: how queries follow each other.
         slices: parts a batch is cut into.
+        recompute: whether steps of training compute activations again.
         spin_us: how long idle threads spin; None leaves it to the engine.
         cores: lists of cores; empty takes the first ones.
         preparation: whether input preparation is inside the timed part.
@@ -121,6 +114,7 @@ class SweepPlan:
     precisions: tuple[str, ...] = ("fp32",)
     scenarios: tuple[Scenario, ...] = (Scenario.SINGLE_STREAM,)
     slices: tuple[int, ...] = (1,)
+    recompute: tuple[Recompute, ...] = (Recompute.NO,)
     spin_us: tuple[int | None, ...] = (None,)
     cores: tuple[str, ...] = ("",)
     preparation: Preparation = Preparation.OUTSIDE
@@ -179,7 +173,7 @@ class SweepPlan:
         """Number of points, counted without making them: a plan that is refused may have far too many."""
         lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes, self.slices)
         each = sum(len(self._threads_on(processor)) for processor in self.processors)
-        return each * math.prod(map(len, (*lists, self.optimizers or ("",), self.spin_us, self.cores)))
+        return each * math.prod(map(len, (*lists, self.optimizers or ("",), self.recompute, self.spin_us, self.cores)))
 
     def _threads_on(self, processor: Processor) -> tuple[int, ...]:
         return self.threads if processor is Processor.CPU else (1,)
@@ -200,6 +194,7 @@ class SweepPlan:
                     processor=processor,
                     kind=self.workload,
                     optimizer=optimizer,
+                    recompute=recompute,
                 ),
                 threads=threads,
                 mode=mode,
@@ -217,5 +212,7 @@ class SweepPlan:
                 self.batch_sizes,
                 self.slices,
             )
-            for threads, spin_us, cores in product(self._threads_on(processor), self.spin_us, self.cores)
+            for recompute, threads, spin_us, cores in product(
+                self.recompute, self._threads_on(processor), self.spin_us, self.cores
+            )
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario
 
 OPTIMIZERS = ("sgd", "momentum", "nesterov", "adam", "adamw")
 """Names a plan's optimizer may have; every engine that trains has all of them, by PyTorch's definitions."""
@@ -19,13 +19,18 @@ PRECISIONS = ("fp32", "bf16")
 """What steps are computed in; weights, and what an optimizer keeps of them, are float32 in both."""
 
 SLICER = "builtin"
-"""The engine that cuts a batch into slices, one after the other within a step."""
+"""The engine that cuts a batch into slices, one after the other within a step, and that computes activations again."""
 
 
 def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
     """Yield what keeps a device from carrying out a plan that trains, in sentences that say how to fix it."""
     if plan.workload not in capabilities.workloads:
         yield f"{device.name} does not say that it can train, for its agent is older than that; update it."
+    elif Recompute.YES in plan.recompute and not capabilities.recomputes:
+        yield (
+            f"{device.name} does not say that it can compute activations again, for its agent is older than that; "
+            "update it, or leave --recompute out."
+        )
     if not plan.optimizers:
         yield f"training needs an optimizer; name one, such as --optimizer {OPTIMIZERS[0]}."
     for optimizer in plan.optimizers:
@@ -54,6 +59,10 @@ def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:
     yield (
         max(plan.slices) > 1 and set(plan.engines) != {SLICER},
         f"the engine {SLICER} alone trains a batch in slices; leave out the others, or the slices {max(plan.slices)}.",
+    )
+    yield (
+        Recompute.YES in plan.recompute and set(plan.engines) != {SLICER},
+        f"the engine {SLICER} alone computes activations again; leave out the others, or --recompute.",
     )
     yield (
         any(us is not None for us in plan.spin_us),

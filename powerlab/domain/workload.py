@@ -58,6 +58,13 @@ class Preparation(StrEnum):
     INSIDE = "inside"
 
 
+class Recompute(StrEnum):
+    """Whether training computes activations again in the backward pass: less memory, and a forward pass more."""
+
+    NO = "no"
+    YES = "yes"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A model and how it is fed.
@@ -74,6 +81,7 @@ class Workload:
         processor: what computes the model.
         kind: what is done with the model; where it is trained, a query is a step.
         optimizer: how a step moves the weights; empty where nothing is trained.
+        recompute: whether a step computes activations again; where nothing is trained, it does not.
     """
 
     model: str
@@ -87,11 +95,17 @@ class Workload:
     processor: Processor = Processor.CPU
     kind: WorkloadKind = WorkloadKind.INFERENCE
     optimizer: str = ""
+    recompute: Recompute = Recompute.NO
 
     @property
     def trains(self) -> bool:
         """Whether the model is trained."""
         return self.kind is WorkloadKind.TRAIN
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether activations are computed again."""
+        return self.recompute is Recompute.YES
 
     @property
     def images_per_query(self) -> int:

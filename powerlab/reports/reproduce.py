@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import LEVELS, Rigour
-from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 
 _USUAL_SEARCH_PERCENT = 1.0
 _LEVEL_OPTIONS = (
@@ -32,6 +33,33 @@ def profile_command(plan: SweepPlan, board: str | None = None) -> str:
     return shlex.join(words if board is None else [*words, "--board", board])
 
 
+def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
+    """Return the plan that measures one point of a sweep as the sweep did."""
+    load = point.workload
+    return replace(
+        plan,
+        models=(load.model,),
+        threads=(point.threads,),
+        batch_sizes=(load.batch_size,),
+        modes=(point.mode,),
+        engines=(load.engine,),
+        processors=(load.processor,),
+        workload=load.kind,
+        optimizers=(load.optimizer,) if load.optimizer else (),
+        precisions=(load.precision,),
+        scenarios=(load.scenario,),
+        slices=(load.slices,),
+        recompute=(load.recompute,),
+        spin_us=(point.spin_us,),
+        cores=(point.cores,),
+        preparation=load.preparation,
+        latency_bound_ms=load.latency_bound_ms,
+        search_percent=0.0,
+        search_goals=(),
+        proposed_modes=(),
+    )
+
+
 def _options(plan: SweepPlan) -> Iterator[str]:
     if plan.workload is not WorkloadKind.INFERENCE:
         yield from ("--workload", plan.workload.value)
@@ -45,6 +73,7 @@ def _options(plan: SweepPlan) -> Iterator[str]:
         ("--precision", plan.precisions, ("fp32",)),
         ("--scenario", tuple(one.value for one in plan.scenarios), (Scenario.SINGLE_STREAM.value,)),
         ("--slices", plan.slices, (1,)),
+        ("--recompute", tuple(one.value for one in plan.recompute), (Recompute.NO.value,)),
         ("--spin-us", plan.spin_us, (None,)),
     ):
         if values != usual:

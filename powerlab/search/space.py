@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, Workload
 from powerlab.search.traits import Traits, traits_of
 
 CAPACITY, THREADS, BATCH, SLICES, SPIN = "capacity", "threads", "batch", "slices", "spin"
@@ -84,11 +84,15 @@ def _row(point: Point, traits: Traits, uncapped: Mapping[str, float]) -> list[fl
     return [log2(value) for value in (*own, *(traits.numbers.get(key, most) for key, most in uncapped.items()))]
 
 
+def _made_by(load: Workload) -> tuple[str, ...]:
+    return load.engine, load.processor, load.precision, load.optimizer, load.recompute
+
+
 def _labels(points: Sequence[Point], traits: Mapping[str, Traits]) -> NDArray[np.int64]:
     columns = [
         [
             point.workload.model,
-            f"{point.workload.engine} {point.workload.processor} {point.workload.precision} {point.workload.optimizer}",
+            " ".join(_made_by(point.workload)),
             str(point.workload.scenario),
             point.cores,
             traits[point.mode].label,

@@ -108,4 +108,5 @@ class Host:
             thermal_zones=watched_zones(self.sysroot),
             temperature_limits=self.temperature_limits,
             workloads=tuple(WorkloadKind),
+            recomputes=True,
         )

@@ -56,6 +56,7 @@ def words(**changes: object) -> argparse.Namespace:
         "scenario": "single-stream",
         "processor": "cpu",
         "slices": "1",
+        "recompute": "no",
         "spin_us": None,
         "cores": None,
         "preparation": "outside",

@@ -12,7 +12,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.mode import CURRENT_MODE
 from powerlab.domain.preflight import complaints, engines_for
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.reports.reproduce import profile_command
 
 PLAN = SweepPlan(models=("alexnet",), threads=(1, 2), workload=WorkloadKind.TRAIN, optimizers=("sgd", "adam"))
@@ -26,7 +26,7 @@ DEVICE = Device(
     kernel="4.9.337",
     simulated=False,
 )
-ABLE = Capabilities(sources=(), total=None, modes=(CURRENT_MODE,), workloads=tuple(WorkloadKind))
+ABLE = Capabilities(sources=(), total=None, modes=(CURRENT_MODE,), workloads=tuple(WorkloadKind), recomputes=True)
 
 
 def test_optimizers_are_a_dimension_of_training_alone():
@@ -47,6 +47,16 @@ def test_training_is_work_of_its_own_in_words():
     assert in_words(answers) == "alexnet, batch 1, 1 thread, mode current"
 
 
+def test_whether_activations_are_computed_again_is_a_dimension_that_says_nothing_where_they_are_kept():
+    both = replace(PLAN, recompute=tuple(Recompute))
+    assert both.point_count == len({point.id for point in both.points()}) == 2 * PLAN.point_count
+    assert {point.id for point in PLAN.points()} < {point.id for point in both.points()}
+    again = next(point for point in both.points() if point.workload.recomputes)
+    assert in_words(again) == "alexnet, train, optimizer sgd, batch 1, recompute yes, 1 thread, mode current"
+    assert work_of(again) == work_of(PLAN.points()[0])
+    assert "--recompute no,yes" in profile_command(both)
+
+
 def test_the_command_that_repeats_a_plan_says_how_it_trains():
     assert "--workload train --threads 1,2 --optimizer sgd,adam" in profile_command(PLAN)
 
@@ -65,6 +75,14 @@ def test_the_command_that_repeats_a_plan_says_how_it_trains():
         ({"optimizers": ("sdg",)}, "the optimizer 'sdg' is not known (did you mean sgd?); choose from: sgd, momentum"),
         ({"optimizers": ()}, "training needs an optimizer; name one, such as --optimizer sgd."),
         ({"optimizers": ("sgd", "sgd")}, "sgd stands twice among the optimizers"),
+        (
+            {"recompute": (Recompute.YES,), "engines": ("builtin", "torch")},
+            "the engine builtin alone computes activati",
+        ),
+        (
+            {"workload": WorkloadKind.INFERENCE, "optimizers": (), "recompute": (Recompute.YES,)},
+            "activations are computed again in training alone; add --workload train, or leave --recompute out.",
+        ),
         ({"workload": WorkloadKind.INFERENCE}, "an optimizer is for training alone; add --workload train"),
     ],
 )
@@ -78,6 +96,12 @@ def test_an_agent_that_is_older_than_training_is_not_asked_to_train():
     older = Capabilities(sources=(), total=None, modes=(CURRENT_MODE,))
     (found,) = complaints(PLAN, DEVICE, older)
     assert found == "bench-7 does not say that it can train, for its agent is older than that; update it."
+
+
+def test_an_agent_that_is_older_than_recomputing_is_not_asked_to():
+    older = replace(ABLE, recomputes=False)
+    (found,) = complaints(replace(PLAN, recompute=(Recompute.YES,)), DEVICE, older)
+    assert found.startswith("bench-7 does not say that it can compute activations again, for its agent is older than")
 
 
 def test_all_engines_of_a_plan_that_trains_are_those_that_train():

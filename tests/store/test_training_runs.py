@@ -8,7 +8,7 @@ import pytest
 from alembic import command
 from sqlalchemy import text
 
-from powerlab.domain.workload import WorkloadKind
+from powerlab.domain.workload import Recompute, WorkloadKind
 from powerlab.protocol.messages import SweepRequest
 from powerlab.store import Store
 from powerlab.store.database import changing_tables
@@ -19,7 +19,7 @@ from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, runs_of
 from store_writing import take, upload
 
-TRAINS = replace(PLAN, workload=WorkloadKind.TRAIN, optimizers=("sgd", "adam"))
+TRAINS = replace(PLAN, workload=WorkloadKind.TRAIN, optimizers=("sgd", "adam"), recompute=tuple(Recompute))
 
 
 @pytest.fixture
@@ -40,10 +40,11 @@ def test_runs_come_back_equal_and_are_found_by_workload_and_optimizer(store: Sto
             (queries.RunFilter(workload=WorkloadKind.TRAIN), len(runs)),
             (queries.RunFilter(workload=WorkloadKind.INFERENCE), 0),
             (queries.RunFilter(optimizer="adam"), len(runs) // 2),
+            (queries.RunFilter(recompute=Recompute.YES), len(runs) // 2),
         ):
             assert len([one for _, one in queries.stream_runs(session, filters)]) == count
-        chosen = stored_set(session, "workload=train,optimizer=adam").runs.runs
-        assert {run.point.workload.optimizer for run in chosen} == {"adam"}
+        chosen = stored_set(session, "workload=train,optimizer=adam,recompute=yes").runs.runs
+        assert {(run.point.workload.optimizer, run.point.workload.recompute) for run in chosen} == {("adam", "yes")}
 
 
 def test_workloads_of_older_tables_are_inference(store: Store, sweep_id: str) -> None:
@@ -51,4 +52,5 @@ def test_workloads_of_older_tables_are_inference(store: Store, sweep_id: str) ->
         command.downgrade(alembic_config(connection), "0025")
         command.upgrade(alembic_config(connection), "head")
     with store.session() as session:
-        assert set(session.execute(text("SELECT kind, optimizer FROM workload")).all()) == {("inference", "")}
+        said = session.execute(text("SELECT kind, optimizer, recompute FROM workload")).all()
+        assert set(said) == {("inference", "", "no")}

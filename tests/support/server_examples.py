@@ -82,7 +82,11 @@ def capabilities() -> Capabilities:
     found = SourceProbe(source="ina3221", availability=Availability.AVAILABLE, detail="one rail", rails=(RAIL,))
     absent = SourceProbe(source="rapl", availability=Availability.ABSENT, detail="no counters")
     return Capabilities(
-        sources=(found, absent), total=TOTAL, modes=(CURRENT_MODE, SLOW, REBOOT), workloads=tuple(WorkloadKind)
+        sources=(found, absent),
+        total=TOTAL,
+        modes=(CURRENT_MODE, SLOW, REBOOT),
+        workloads=tuple(WorkloadKind),
+        recomputes=True,
     )
 
 

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Run, Verdict
-from powerlab.domain.workload import WorkloadKind
+from powerlab.domain.workload import Recompute, WorkloadKind
 from powerlab.engine.training.parts import PARTS
 from powerlab.measure.audit.recompute import recompute
 from powerlab.sweep.events import RunFinished
@@ -71,6 +71,12 @@ def test_steps_give_the_figures_of_queries_and_a_run_is_recomputed_from_its_reco
     assert lines["backward"].time_ns[0] - lines["forward"].time_ns[0] == round(1e9 * lines["forward"].value[0])
     assert run.conditions.output_difference is None
     assert recompute(run, found[0].traces)[2].metrics == run.metrics
+
+
+def test_activations_may_be_computed_again(sweep, network):
+    runs = [event.run for event in sweep(network, recompute=tuple(Recompute))]
+    assert sorted(run.point.workload.recompute for run in runs) == ["no"] * 3 + ["yes"] * 3
+    assert Verdict.FAILED not in {run.verdict for run in runs}
 
 
 def test_a_loss_that_is_no_number_fails_its_runs_with_the_step_and_the_others_go_on(sweep, network):

@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.networks.outline import network_names
 from powerlab.protocol.records import DeviceRecord
 from powerlab_dashboards.language import gettext as _
@@ -186,6 +186,12 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="slices", title=mark("Slices of a batch"), dimension="slices", parse=_counts("slices"), harmless=(1,),
         default=_fixed("1"), hint=mark("Parts of a batch that run at the same time."), rare=True,
+    ),
+    Field(
+        name="recompute", title=mark("Recompute activations"), dimension="recompute",
+        parse=lambda values: tuple(Recompute(one) for one in values), harmless=(Recompute.NO,),
+        choices=_fixed(*Recompute), default=_fixed(Recompute.NO),
+        hint=mark("For training alone: less memory, and a forward pass more."), rare=True,
     ),
     Field(
         name="spin_us", title=mark("Spinning in µs"), dimension="spin us", parse=_optional_counts, harmless=(None,),

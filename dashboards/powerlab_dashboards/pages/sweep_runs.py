@@ -8,14 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
 from powerlab.protocol.records import SweepRecord
-from powerlab.reports.reproduce import profile_command
+from powerlab.reports.reproduce import plan_of_point, profile_command
 from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
 from powerlab.store.reads.sweep_results import runs_of_points, summaries_of_sweep
 from powerlab_dashboards.pages.sweep import board_of, common_provenance_word, sweep_title
 from powerlab_dashboards.pages.sweep_picker import apply_point_command
-from powerlab_dashboards.pages.sweep_table import plan_of_point
 from powerlab_dashboards.places import point_words
 from powerlab_dashboards.render import not_found, page
 

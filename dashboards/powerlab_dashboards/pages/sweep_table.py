@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 from powerlab.analysis.dimensions import Dimension, varied
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import METRICS, POWER_FIGURES
-from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.reports.reproduce import profile_command
+from powerlab.domain.sweep import SweepPlan
+from powerlab.reports.reproduce import plan_of_point, profile_command
 from powerlab_dashboards.language import gettext as _
 from powerlab_dashboards.language import mark
 from powerlab_dashboards.pages.sweep_asked import Asked
@@ -174,31 +173,6 @@ def in_order(summaries: Sequence[PointSummary], sort: str) -> list[PointSummary]
     if dimension.numeric:
         return sorted(summaries, key=lambda summary: sign * float(read(summary.point) or 0))
     return sorted(summaries, key=lambda summary: read(summary.point), reverse=descending)
-
-
-def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
-    """Return the plan that measures one point of a sweep as the sweep did."""
-    load = point.workload
-    return dataclasses.replace(
-        plan,
-        models=(load.model,),
-        threads=(point.threads,),
-        batch_sizes=(load.batch_size,),
-        modes=(point.mode,),
-        engines=(load.engine,),
-        processors=(load.processor,),
-        workload=load.kind,
-        optimizers=(load.optimizer,) if load.optimizer else (),
-        precisions=(load.precision,),
-        scenarios=(load.scenario,),
-        slices=(load.slices,),
-        spin_us=(point.spin_us,),
-        cores=(point.cores,),
-        latency_bound_ms=load.latency_bound_ms,
-        search_percent=0.0,
-        search_goals=(),
-        proposed_modes=(),
-    )
 
 
 def _columns(summaries: Sequence[PointSummary]) -> tuple[Column, ...]:

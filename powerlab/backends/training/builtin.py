@@ -57,6 +57,7 @@ def load(options: LoadOptions) -> BuiltinTrainer:
         batch_size=options.batch_size,
         threads=options.threads,
         slices=options.slices,
+        recompute=options.recompute,
         precision=options.precision,
     )
     return BuiltinTrainer(graph, session)

@@ -72,12 +72,11 @@ class TorchTrainer:
         """Make one step.
 
         Raises:
-            PowerlabError: the loss is no number any more, or ``torch.compile`` made something that does not run.
+            PowerlabError: the loss is no number any more.
         """
         times_ns = [time.monotonic_ns()]
         given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, inputs).items()}
-        with self._torch.autocast("cpu", self._torch.bfloat16, enabled=self._narrow):
-            loss = self._computed(given)
+        loss = self._loss_of(given)
         times_ns.append(time.monotonic_ns())
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -91,17 +90,28 @@ class TorchTrainer:
             raise PowerlabError(f"the loss of step {self._steps_done} is {found:g}.")
         return {"loss": np.array([found], np.float32)}
 
-    def _computed(self, given: dict[str, Tensor]) -> Tensor:
-        """Return the loss; what the compiler makes of a model may not run, as of an LSTM in PyTorch 2.13."""
-        if self._loss == self._forward:
-            return self._loss(given)
+    def compile(self) -> None:
+        """Go forward and backward once, for which a compiled model is compiled, and leave it as it was.
+
+        Raises:
+            PowerlabError: what the compiler makes of the model does not run, as of an LSTM in PyTorch 2.13.
+        """
+        given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, self.inputs(0)).items()}
+        kept = [(value, value.clone()) for value in self._values.values() if not value.requires_grad]
         try:
-            return self._loss(given)
+            self._loss_of(given).backward()
         except (RuntimeError, TypeError) as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".")
             raise PowerlabError(
                 f"torch.compile cannot train {quoted(self._graph.name)}: {reason}; use torch, or another engine."
             ) from error
+        self._optimizer.zero_grad(set_to_none=True)
+        for value, before in kept:  # running statistics
+            value.copy_(before)
+
+    def _loss_of(self, given: dict[str, Tensor]) -> Tensor:
+        with self._torch.autocast("cpu", self._torch.bfloat16, enabled=self._narrow):
+            return self._loss(given)
 
     def _forward(self, given: dict[str, Tensor]) -> Tensor:
         values = {"": None} | self._values | given  # an input that is left out has no name
@@ -126,11 +136,14 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
 
     Raises:
         PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read or has an
-            operator that is not translated.
+            operator that is not translated, or that ``torch.compile`` makes something of that does not run.
     """
     check_offers(engine, options, PRECISIONS)
     torch = required(engine, "torch")
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
     graph = load_graph(options.model, batch_size=options.batch_size)
-    return TorchTrainer(graph, torch, options.optimizer, precision=options.precision, compiled=compiled)
+    trainer = TorchTrainer(graph, torch, options.optimizer, precision=options.precision, compiled=compiled)
+    if compiled:
+        trainer.compile()
+    return trainer

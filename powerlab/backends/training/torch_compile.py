@@ -1,6 +1,6 @@
 """Training in PyTorch with ``torch.compile``: forward pass and gradients are compiled by its default compiler.
 
-That takes a C++ compiler and, for a large network, minutes; it is part of the warm-up.
+That takes a C++ compiler and, for a large network, minutes; it is part of loading.
 """
 
 from __future__ import annotations

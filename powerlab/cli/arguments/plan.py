@@ -15,7 +15,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.domain.training import OPTIMIZERS
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.search.proposals import proposed_modes
 
 _T = TypeVar("_T", int, float)
@@ -30,6 +30,7 @@ _LISTS = (
     ("--precision", "NAME,...", "fp32", "number formats"),
     ("--scenario", "NAME,...", "single-stream", "single-stream, multi-stream, server, offline"),
     ("--slices", "N,...", "1", "slices a batch is split into, run concurrently"),
+    ("--recompute", "NAME,...", "no", "whether training recomputes activations instead of keeping them: no, yes"),
 )
 _LEVELS = (
     ("--repeats", "N", "repeats", "runs per point, at least 3"),
@@ -181,6 +182,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         precisions=_words(args.precision),
         scenarios=tuple(_member(Scenario, word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
+        recompute=tuple(_member(Recompute, word) for word in _words(args.recompute)),
         spin_us=(None,) if args.spin_us is None else _numbers("--spin-us", args.spin_us, int),
         cores=tuple(args.cores or [""]),
         preparation=Preparation(args.preparation),

@@ -20,7 +20,10 @@ from powerlab.domain.workload import Scenario
 ABSENT = "–"
 BEST = "*"
 _LEFT = frozenset(
-    {"model", "workload", "optimizer", "engine", "processor", "precision", "scenario", "preparation", "cores", "mode"}
+    {
+        *("model", "workload", "optimizer", "engine", "processor", "precision", "scenario", "preparation"),
+        *("recompute", "cores", "mode"),
+    }
 )
 _CAPTION = "± is the 95 % interval, * marks the best of its column"
 _COLUMNS: tuple[tuple[str, str], ...] = (

@@ -98,6 +98,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
         slices=slices_each,
         processor=workload.processor,
         optimizer=workload.optimizer,
+        recompute=workload.recomputes,
     )
     return Slices(
         [

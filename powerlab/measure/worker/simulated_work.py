@@ -54,7 +54,7 @@ def query_works(workload: Workload) -> Mapping[str, Work]:
     except PowerlabError:
         return {"": Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)}
     if workload.trains:
-        return step_parts(graph, workload.optimizer)
+        return step_parts(graph, workload.optimizer, recomputes=workload.recomputes)
     work = graph_work(graph)
     if workload.preparation is Preparation.INSIDE:
         numbers = sum(info.elements for info in graph.inputs)
@@ -62,10 +62,13 @@ def query_works(workload: Workload) -> Mapping[str, Work]:
     return {"": work}
 
 
-def step_parts(graph: Graph, optimizer: str) -> dict[str, Work]:
-    """Return the work of the parts of a step of training, in order; both passes are one call of the engine."""
-    forward = graph_work(graph)
-    backward = Work(_BACKWARD_PASSES * forward.flops, _BACKWARD_PASSES * forward.bytes_moved, calls=0.0)
+def step_parts(graph: Graph, optimizer: str, *, recomputes: bool = False) -> dict[str, Work]:
+    """Return the work of the parts of a step of training, in order; both passes are one call of the engine.
+
+    Where it recomputes activations, the backward pass holds a forward pass, though its last part was kept.
+    """
+    forward, passes = graph_work(graph), _BACKWARD_PASSES + recomputes
+    backward = Work(passes * forward.flops, passes * forward.bytes_moved, calls=0.0)
     weights = sum(graph.tensors[name].elements for name in parameters_of(graph))
     floats = _FLOATS_OF_AN_UPDATE[optimizer] * weights
     return dict(zip(PARTS, (forward, backward, Work(_FLOPS_OF_A_FLOAT * floats, FLOAT_BYTES * floats)), strict=True))

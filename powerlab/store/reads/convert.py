@@ -15,7 +15,7 @@ from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.selector import Label, Selector
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario, Workload, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, Workload, WorkloadKind
 from powerlab.protocol.messages import Description
 from powerlab.protocol.records import BacklogRecord, DeviceRecord, JobRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document, reader
@@ -64,6 +64,7 @@ def to_workload(row: Any) -> Workload:
         processor=Processor(row.processor),
         kind=WorkloadKind(row.kind),
         optimizer=row.optimizer,
+        recompute=Recompute(row.recompute),
     )
 
 

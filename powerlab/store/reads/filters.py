@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.selector import Selector
-from powerlab.domain.workload import Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Processor, Recompute, Scenario, WorkloadKind
 from powerlab.protocol.records import SweepState
 from powerlab.store.reads.selection import conditions
 from powerlab.store.tables import (
@@ -119,6 +119,7 @@ class RunFilter:
     processor: Processor | None = None
     workload: WorkloadKind | None = None
     optimizer: str | None = None
+    recompute: Recompute | None = None
     batch_size: int | None = None
     scenario: Scenario | None = None
     threads: int | None = None
@@ -165,6 +166,7 @@ class RunFilter:
             WorkloadRow.processor: self.processor and self.processor.value,
             WorkloadRow.kind: self.workload and self.workload.value,
             WorkloadRow.optimizer: self.optimizer,
+            WorkloadRow.recompute: self.recompute and self.recompute.value,
             WorkloadRow.batch_size: self.batch_size,
             WorkloadRow.scenario: self.scenario and self.scenario.value,
         }

@@ -14,7 +14,7 @@ from powerlab.analysis.run_selection import DEVICE, Selection, selection
 from powerlab.analysis.sets import RunSet
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
-from powerlab.domain.workload import Processor, WorkloadKind
+from powerlab.domain.workload import Processor, Recompute, WorkloadKind
 from powerlab.protocol.records import SweepRecord
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
@@ -102,6 +102,7 @@ def _all_that_fit(session: Session, meant: Selection) -> tuple[list[Run], Mappin
         processor=_member(meant, "processor", Processor),
         workload=_member(meant, "workload", WorkloadKind),
         optimizer=chosen.get("optimizer"),
+        recompute=_member(meant, "recompute", Recompute),
         batch_size=_number(meant, "batch"),
         threads=_number(meant, "threads"),
         mode=chosen.get("mode"),

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
+from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.protocol.records import SweepState
 from powerlab.store.tables.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.tables.devices import DeviceRow, DeviceSnapshotRow, PowerModeRow
@@ -31,6 +31,7 @@ class WorkloadRow(Base):
             "processor",
             "kind",
             "optimizer",
+            "recompute",
             name="uq_workload_description",
         ),
         CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
@@ -39,6 +40,7 @@ class WorkloadRow(Base):
         CheckConstraint(one_of("processor", Processor), name="processor"),
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
         CheckConstraint(one_of("kind", WorkloadKind), name="kind"),
+        CheckConstraint(one_of("recompute", Recompute), name="recompute"),
         Index(None, "model"),
     )
 
@@ -54,6 +56,7 @@ class WorkloadRow(Base):
     processor: Mapped[str] = mapped_column(String(20))
     kind: Mapped[str] = mapped_column(String(20))
     optimizer: Mapped[str] = mapped_column(String(20))
+    recompute: Mapped[str] = mapped_column(String(20))
 
 
 class CampaignRow(Base):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from powerlab.boards.simulator import NO_WORK, Pacer, Work
-from powerlab.domain.workload import Workload, WorkloadKind
+from powerlab.domain.workload import Recompute, Workload, WorkloadKind
 from powerlab.measure.worker.simulated_query import SimulatedQuery
 from small_network import write_small_network
 
@@ -54,6 +55,8 @@ def test_a_step_draws_what_a_whole_does_on_the_mean_and_its_update_less(model: s
     took_ns = SimulatedQuery(workload, board).wait()
     assert list(took_ns) == ["forward", "backward", "update"]
     assert took_ns["backward"] == pytest.approx(2 * took_ns["forward"], rel=1e-3)
+    again_ns = SimulatedQuery(replace(workload, recompute=Recompute.YES), Board()).wait()
+    assert again_ns["backward"] == pytest.approx(3 * took_ns["forward"], rel=1e-3)
     switching = dict(zip(took_ns, (activity for _, activity in board.told), strict=True))
     assert switching["update"] < switching["forward"] == pytest.approx(switching["backward"])
     mean = sum(switching[name] * ns for name, ns in took_ns.items()) / sum(took_ns.values())

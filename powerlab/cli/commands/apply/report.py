@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import msgspec
 
-from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
-from powerlab.domain.sweep import Point
+from powerlab.domain.mode import CURRENT_MODE, CURRENT_MODE_NAME, PowerMode, Setting
+from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
+from powerlab.reports.reproduce import plan_of_point, profile_command
 
 
 def as_json(point: Point, settings: Sequence[Setting]) -> str:
@@ -44,9 +44,10 @@ def say_kept(mode: PowerMode, board: str | None, root: str) -> str:
 
 def how_to_run(point: Point, board: str | None, root: str) -> str:
     """Return how to run the model at the point, and how to measure that again."""
-    where = f" --board {board}" if board is not None else root
-    lines = [f"Run it with {_knobs(point)}.", f"Measure it again: powerlab profile {_words(point)}{where}"]
-    return "\n".join(lines)
+    here = replace(point, mode=CURRENT_MODE_NAME)  # which is set now
+    plan = plan_of_point(SweepPlan(models=(), threads=()), here)
+    again = profile_command(plan, board) + (root if board is None else "")
+    return f"Run it with {_knobs(point)}.\nMeasure it again: {again}"
 
 
 def _knobs(point: Point) -> str:
@@ -58,29 +59,7 @@ def _knobs(point: Point) -> str:
         for name in ("engine", "processor", "precision", "slices", "optimizer")
         if getattr(load, name) != getattr(usual, name)
     ]
+    said += ["recompute=True"] if load.recomputes else []
     said += [f"spin_us={point.spin_us}"] if point.spin_us is not None else []
     said += [f"the cores {point.cores}"] if point.cores else []
     return ", ".join(said)
-
-
-def _words(point: Point) -> str:
-    """Return the words of ``powerlab profile`` for the point; the mode is the one that is set now."""
-    load = point.workload
-    usual = Workload(model=load.model, batch_size=load.batch_size)
-    options = {
-        "--threads": (point.threads, None),
-        "--batch": (load.batch_size, 1),
-        "--workload": (load.kind.value, usual.kind.value),
-        "--optimizer": (load.optimizer, usual.optimizer),
-        "--engine": (load.engine, usual.engine),
-        "--processor": (load.processor.value, usual.processor.value),
-        "--precision": (load.precision, usual.precision),
-        "--scenario": (load.scenario.value, usual.scenario.value),
-        "--latency-bound-ms": (f"{load.latency_bound_ms:g}", "0"),
-        "--slices": (load.slices, usual.slices),
-        "--preparation": (load.preparation.value, usual.preparation.value),
-        "--spin-us": (point.spin_us, None),
-        "--cores": (point.cores, ""),
-    }
-    given = [word for name, (value, unset) in options.items() if value != unset for word in (name, str(value))]
-    return shlex.join([load.model, *given])

@@ -59,6 +59,7 @@ def steps_to(lesson: Lesson, images: LabelledImages, seed: int) -> int | None:
         batch_size=workload.batch_size,
         precision=workload.precision,
         slices=workload.slices,
+        recompute=workload.recomputes,
         seed=seed,
     )
     order = random.permutation(images.labels.size)
