@@ -40,6 +40,18 @@ LONGEST_S = 10.0
 MOST_BYTES = 64e6
 
 
+class OutputsDifferError(PowerlabError):
+    """An engine's outputs are too far from the built-in engine's.
+
+    Attributes:
+        engine: which one's.
+    """
+
+    def __init__(self, words: str, engine: str) -> None:
+        super().__init__(words)
+        self.engine = engine
+
+
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
     """What came of the comparison.
@@ -151,11 +163,12 @@ def _checked(workload: Workload, found: Outputs, reference: Outputs) -> float:
     difference = largest_difference(found, reference)
     tolerance = TOLERANCES.get(workload.precision, COARSEST)
     if difference > tolerance:
-        raise PowerlabError(
+        raise OutputsDifferError(
             f"the outputs of {workload.engine} for {workload.model} (batch {workload.batch_size}, "
             f"{workload.precision}) differ "
             f"from the built-in engine's by {difference:.2g} of the largest output, where {tolerance:g} is allowed; "
-            "leave out this engine or this model, because they do not compute the same function."
+            "leave out this engine or this model, because they do not compute the same function.",
+            workload.engine,
         )
     return difference
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from powerlab.domain.quantity import Provenance
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.runtime import memory
+from powerlab.measure.output_check import OutputsDifferError
+from powerlab.studies.planning import plan_study
 from powerlab.studies.registry import STUDIES, find_study
 from tests.analysis.paired_runs import sweep
 
@@ -62,6 +65,29 @@ def refused(capsys, *words):
     error = said(capsys, *words, status=EXIT_USAGE).err
     assert error.startswith("powerlab: ")
     return error
+
+
+def test_an_engine_that_computes_something_else_leaves_its_sweep_which_goes_on(capsys, tmp_path, monkeypatch, measured):
+    make, engines = repeat.measure_and_keep, []
+
+    def check_first(plan, *others):
+        engines.append(plan.engines)
+        if "wrong" in plan.engines:
+            raise OutputsDifferError("the outputs of wrong differ by 0.3; leave out this engine.", "wrong")
+        return make(plan, *others)
+
+    def with_wrong(*asked, **named):
+        planned = plan_study(*asked, **named)
+        return replace(planned, plans=tuple(replace(plan, engines=("builtin", "wrong")) for plan in planned.plans))
+
+    monkeypatch.setattr(repeat, "measure_and_keep", check_first)
+    monkeypatch.setattr(repeat, "plan_study", with_wrong)
+    monkeypatch.setattr(repeat, "check_plan", lambda *_: None)
+    text = said(capsys, "tegra-x1-alexnet", "--quick", "--board", "jetson-nano", "--output", str(tmp_path)).err
+    assert engines == [("builtin", "wrong"), ("builtin",)]
+    assert "on wrong, batch 1, 16, threads 4, modes current; 6 runs, because the outputs of wrong differ" in text
+    document = json.loads((tmp_path / "tegra-x1-alexnet.json").read_text())
+    assert "the outputs of wrong differ by 0.3" in [one["why"] for one in document["not_repeated"]]
 
 
 def test_the_list_names_every_study(capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.duration import expected_s
+from powerlab.measure.output_check import OutputsDifferError
 from powerlab.reports.text import figure_text
 from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
@@ -76,27 +77,47 @@ def repeat(args: argparse.Namespace) -> int:
         _say(_outlook(study, planned, device, trials))
         if args.plan:
             return EXIT_OK
-        made = _measured(planned.plans, host, args.database)
+        made, left_out = _measured(planned.plans, host, args.database)
     repetition = _Repetition(
         study=study,
         repeated=[Repeated(sweep_id=one.sweep_id, device=device.name, runs=tuple(one.runs)) for one in made],
-        not_repeated=(*planned.left_out, *study.not_repeated),
+        not_repeated=(*planned.left_out, *left_out, *study.not_repeated),
         models=facts.models,
     )
     _report(args, folder, repetition)
     return max(one.exit_status for one in made)
 
 
-def _measured(plans: Sequence[SweepPlan], host: Host, address: str | None) -> list[Made]:
-    """Carry out the sweeps one after the other; Ctrl-C ends the last of them."""
+def _measured(
+    plans: Sequence[SweepPlan], host: Host, address: str | None
+) -> tuple[Sequence[Made], Sequence[NotRepeated]]:
+    """Carry out the sweeps one after the other; Ctrl-C ends the last of them.
+
+    An engine that turns out to compute something else leaves its sweep, which goes on with the others.
+
+    Raises:
+        PowerlabError: nothing is left to measure.
+    """
     made: list[Made] = []
-    device = host.device()
-    for plan in plans:
-        made.append(measure_and_keep(plan, host, device, host.capabilities(plan.modes), address))
+    left_out: list[NotRepeated] = []
+    device, waiting = host.device(), list(plans)
+    while waiting:
+        plan = waiting.pop(0)
+        try:
+            made.append(measure_and_keep(plan, host, device, host.capabilities(plan.modes), address))
+        except OutputsDifferError as error:
+            engines = tuple(engine for engine in plan.engines if engine != error.engine)
+            if not (engines or made or waiting):
+                raise
+            without = replace(plan, engines=(error.engine,))
+            left_out.append(NotRepeated(what=_words(without), why=str(error).partition(";")[0]))
+            _say([f"Not repeated: {left_out[-1].what}, because {left_out[-1].why}."])
+            waiting[:0] = [replace(plan, engines=engines)] if engines else []
+            continue
         _say([f"powerlab: {made[-1].words}"])
         if made[-1].interrupted:
             break
-    return made
+    return made, left_out
 
 
 def _outlook(study: Study, planned: Planned, device: Device, trials: Trials) -> list[str]:
