@@ -16,6 +16,7 @@ that a peer failed on the file, and got one whose concatenations and batch norms
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import statistics
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 
 from engine_vs_peers import CONFIGURATIONS, HELD, HELD_TIERS
 from peer_ratios import OURS, Cell, paired_ratio
-from peer_turns import EngineError, EngineProcess
+from peer_turns import EngineError, EngineProcess, balanced_orders
 from precision_files import cost, files, with_floats_between
 from rich.console import Console
 from rich.table import Table
@@ -73,9 +74,10 @@ def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds:
         counts = {name: max(1, round(TURN_S / first[name])) for name in engines}
         turns: dict[str, list[float]] = {name: [] for name in engines}
         a_round = sum(max(TURN_S, 2 * first[name]) for name in engines)
-        for _ in range(max(LEAST_TURNS, round(seconds / a_round))):
-            for name, engine in engines.items():
-                turns[name].append(statistics.median(engine.turn(max(1, counts[name] // 3), counts[name])))
+        orders, names = itertools.cycle(balanced_orders(len(engines))), list(engines)
+        for order in itertools.islice(orders, max(LEAST_TURNS, round(seconds / a_round))):
+            for name in (names[place] for place in order):
+                turns[name].append(statistics.median(engines[name].turn(max(1, counts[name] // 3), counts[name])))
     finally:
         for engine in engines.values():
             engine.close()
