@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import validating
+
+UNDER_LAYERS = (
+    *("test_attention", "test_bytes", "test_matrices", "test_methods", "test_networks", "test_operators"),
+    *("test_products", "test_transposed", "test_validation"),
+)
+"""Modules that compute in this process under Vulkan's validation layers, which must have nothing to say."""
 
 
 def _offers_matrices():
@@ -37,3 +46,22 @@ def _gpu():
             raise
         pytest.skip(str(error))
     assert found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _layers(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.stem in UNDER_LAYERS and validating.installed():
+        with validating.layers():
+            yield
+    else:
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _silent_layers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test whose work the layers complain of."""
+    capture = request.getfixturevalue("capfd") if request.path.stem in UNDER_LAYERS else None
+    yield
+    if capture is not None:
+        said = validating.said(capture)
+        assert "Validation" not in said, said

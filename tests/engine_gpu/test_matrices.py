@@ -12,7 +12,6 @@ import pytest
 from comparing import compared
 from test_bytes import check
 from test_methods import graph_of
-from validating import said
 
 from engine_native.quantized_graphs import Quantized
 from powerlab.engine import Session
@@ -102,22 +101,3 @@ def test_a_network_takes_them_by_the_rule(precision, kernel, tolerance):
     assert any(name.startswith(kernel) for name, _ in on_gpu.steps())
     for key, value in on_gpu.run(inputs).items():
         np.testing.assert_allclose(value, expected[key], atol=tolerance * np.abs(expected[key]).max())
-
-
-PROGRAM = """
-import sys
-from dataclasses import replace
-from powerlab.engine import Session
-from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.gpu import model
-this_target = model.this_target
-model.this_target = lambda: replace(this_target(), broadcasts=False)
-for precision in sys.argv[1:]:
-    session = Session("squeezenet", device="gpu", precision=precision, shapes={"x": (1, 3, 64, 64)}, tuned=False)
-    session.run(synthetic_inputs(session.inputs, 1, session.dtypes))
-    print("ran", precision, any("matrix" in kernel for kernel, _ in session.steps()))
-"""
-
-
-def test_the_layers_are_silent():
-    assert said(PROGRAM, "fp16", "int8") == "ran fp16 True\nran int8 True\n"
