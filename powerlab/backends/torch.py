@@ -24,7 +24,7 @@ from powerlab.domain.workload import Processor
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, slope_of
 from powerlab.engine.passes import optimise_for_others
 
@@ -93,8 +93,8 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     """Load a model; on the cores torch uses exactly the threads given, in one operator at a time.
 
     Raises:
-        PowerlabError: torch is not installed or does not offer what is asked for, finds no graphics processor, or the
-            model cannot be read.
+        PowerlabError: torch is not installed or does not offer what is asked for, finds no graphics processor, the
+            model cannot be read, or its compiler fails.
     """
     check_offers(engine, options, PRECISIONS[options.processor])
     torch = required(engine, "torch")
@@ -104,8 +104,17 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
     backend = TorchBackend(graph, torch, options.precision, device, compiled=compiled)
     if compiled:
-        backend.run(backend.inputs(0))  # it is compiled by the first inference, which is part of loading
+        try:
+            backend.run(backend.inputs(0))  # it is compiled by the first inference, which is part of loading
+        except (RuntimeError, TypeError) as error:
+            raise not_compiled("run", graph, error) from error
     return backend
+
+
+def not_compiled(verb: str, graph: Graph, error: Exception) -> PowerlabError:
+    """Return what says that the compiler failed, or that what it made does not run, as of an LSTM in PyTorch 2.13."""
+    reason = str(error).strip().partition("\n")[0].rstrip(".")
+    return PowerlabError(f"torch.compile cannot {verb} {quoted(graph.name)}: {reason}; use torch, or another engine.")
 
 
 def _card(engine: str, torch: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 from backend_answers import PEERS
@@ -84,6 +86,18 @@ def test_torch_takes_cuda_or_xpu_and_never_tf32():
     assert Torch.backends.cudnn.allow_tf32 is False
     with pytest.raises(PowerlabError, match=r"^torch finds no graphics processor: PyTorch 2\.13\.0 sees neither CUDA"):
         _card("torch", Torch())
+
+
+def test_what_torch_compile_does_not_compile_is_said(model, monkeypatch):
+    def compiled(*_):
+        raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found.\nSet TORCHDYNAMO_VERBOSE=1")
+
+    torch = MagicMock(**{"get_num_threads.return_value": 1, "compile.return_value": compiled})
+    monkeypatch.setattr("powerlab.backends.torch.required", lambda *_: torch)
+    with pytest.raises(
+        PowerlabError, match=r"^torch.compile cannot run 'test': .* C\+\+ compiler found; use torch, or"
+    ):
+        load(backend_module("torch-compile"), LoadOptions(model=str(model), batch_size=2, threads=1))
 
 
 def test_precisions_on_a_card_are_not_those_of_the_cores(model):

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
+from powerlab.backends.torch import not_compiled
 from powerlab.backends.training.batch import RATE, batch
 from powerlab.backends.training.torch_functions import Tensor, torch_functions
 from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.training import PRECISIONS
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.ir.graph import Graph, quoted
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training.forward import forward_pass
 from powerlab.engine.training.parts import PARTS
 
@@ -101,10 +102,7 @@ class TorchTrainer:
         try:
             self._loss_of(given).backward()
         except (RuntimeError, TypeError) as error:
-            reason = str(error).strip().partition("\n")[0].rstrip(".")
-            raise PowerlabError(
-                f"torch.compile cannot train {quoted(self._graph.name)}: {reason}; use torch, or another engine."
-            ) from error
+            raise not_compiled("train", self._graph, error) from error
         self._optimizer.zero_grad(set_to_none=True)
         for value, before in kept:  # running statistics
             value.copy_(before)
