@@ -4,14 +4,13 @@
     python bench/engine_gpu_slices.py resnet18 --batch 4 --slices 1,2,4 --queues 1,2 --seconds 10
 
 `time` is that over the time of a whole batch, by the median of paired ratios: below 1, slices are faster. Slices are
-spread over the queues; a device that has fewer of them than are asked for uses those it has.
+spread over the queues; a device that has fewer of them than are asked for says so.
 On a driver that computes on the processor (lavapipe) it says nothing about GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 
@@ -22,7 +21,7 @@ from rich.table import Table
 from powerlab.boards.processor import cpu_model
 from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.gpu.device import QUEUES, chosen, devices
+from powerlab.engine.gpu.device import chosen, devices
 from powerlab.sysroot import Sysroot
 
 Way = tuple[int, int]
@@ -32,8 +31,7 @@ Way = tuple[int, int]
 def session_of(model: str, batch: int, way: Way) -> Session:
     """Return a session whose slices are spread over queues."""
     slices, queues = way
-    os.environ[QUEUES] = str(queues)
-    return Session(model, device="gpu", batch_size=batch, slices=slices)
+    return Session(model, device="gpu", batch_size=batch, slices=slices, queues=queues)
 
 
 def times_ms(model: str, batch: int, ways: list[Way], seconds: float) -> np.ndarray:

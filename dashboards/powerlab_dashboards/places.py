@@ -32,6 +32,8 @@ def value_words(dimension: Dimension, point: Point) -> str:
         return count(point.threads, "thread")
     if dimension.title == "slices":
         return count(point.workload.slices, "slice")
+    if dimension.title == "queues":
+        return count(point.workload.queues, "queue")
     if dimension.title == "model":
         return model_label(point.workload.model)
     value = dimension.read(point) or (_("default") if dimension.otherwise else "")

@@ -23,6 +23,7 @@ class LoadOptions:
         spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
         slices: parts the engine cuts the batch into, which run at the same time on a share of the threads each; more
             than one is asked only of an engine that cuts batches itself.
+        queues: of the graphics processor, over which such an engine spreads the slices.
         processor: what computes the model; threads on a graphics processor are those that hand it its work.
         optimizer: how steps of training move the weights; empty where the model answers.
         recompute: whether they compute activations again; asked only of an engine that can.
@@ -34,6 +35,7 @@ class LoadOptions:
     precision: str = "fp32"
     spin_us: int | None = None
     slices: int = 1
+    queues: int = 1
     processor: Processor = Processor.CPU
     optimizer: str = ""
     recompute: bool = False

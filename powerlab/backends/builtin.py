@@ -62,7 +62,7 @@ def load(options: LoadOptions) -> BuiltinBackend:
 
 def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
     """Load a model onto the chosen GPU; the thread that hands it its work sleeps until it is done."""
-    from powerlab.engine.gpu.device import asked_queues, chosen, devices
+    from powerlab.engine.gpu.device import chosen, devices
 
     check_precision("builtin", options, GPU_PRECISIONS)
     if options.spin_us is not None:
@@ -70,11 +70,10 @@ def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
     session = Session(
         options.model,
         slices=options.slices,
+        queues=options.queues,
         batch_size=options.batch_size,
         precision=options.precision,
         device=GPU,
     )
     used = devices()[chosen()]
-    queues = min(asked_queues(), options.slices)
-    words = [used.name, used.driver, f"{queues} queues" if queues > 1 else ""]
-    return BuiltinBackend(session, ", ".join(filter(None, words)))
+    return BuiltinBackend(session, ", ".join(filter(None, (used.name, used.driver))))

@@ -14,7 +14,7 @@ from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.domain.training import TRAINERS, training_complaints
-from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Recompute, Scenario, WorkloadKind
+from powerlab.domain.workload import MULTI_STREAM_IMAGES, Preparation, Processor, Recompute, Scenario, WorkloadKind
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -42,6 +42,9 @@ ENGINES: Mapping[str, tuple[Processor, ...]] = {
 }
 """Names a plan's ``engine`` may hold, and what each can compute on: an engine is a module of that name (``_`` for
 ``-``) in ``powerlab.backends``."""
+
+SPREAD_OVER_QUEUES = ("builtin",)
+"""Engines that spread the slices of a batch over queues of a graphics processor."""
 
 
 def check_plan(
@@ -98,6 +101,7 @@ def _others(
     yield from _OF_WORKLOAD[plan.workload](plan, device, capabilities)
     yield from _scenarios(plan)
     yield from _slices(plan)
+    yield from _queues(plan, device, capabilities)
     for cores in filter(None, plan.cores):
         yield from _cores(cores, plan)
     yield from _threads(plan, device)
@@ -118,6 +122,7 @@ def _lists(plan: SweepPlan) -> Iterator[str]:
         ("scenarios", plan.scenarios),
         ("counts of slices", plan.slices),
         ("choices to recompute", plan.recompute),
+        ("counts of queues", plan.queues),
         ("spin times", plan.spin_us),
         ("lists of cores", plan.cores),
     )
@@ -156,6 +161,7 @@ def _numbers(plan: SweepPlan) -> Iterator[str]:
         ("cool-down", (plan.cool_down_s,), not_negative, "0 s or more"),
         ("longest cooling", (plan.longest_cooling_s,), not_negative, "0 s or more"),
         ("count of slices", plan.slices, positive, "at least 1"),
+        ("count of queues", plan.queues, positive, "at least 1"),
         ("spin time", tuple(us for us in plan.spin_us if us is not None), not_negative, "0 us or more"),
         ("least signal to quantisation noise", (plan.least_sqnr_db,), math.isfinite, "a number of dB"),
         ("latency bound", (plan.latency_bound_ms,), not_negative, "a time above 0 ms"),
@@ -170,7 +176,7 @@ def _numbers(plan: SweepPlan) -> Iterator[str]:
 
 def _sizes(plan: SweepPlan) -> Iterator[str]:
     spins = (us for us in plan.spin_us if us is not None)
-    whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *spins, plan.min_inferences, abs(plan.seed))
+    whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *plan.queues, *spins, plan.min_inferences, abs(plan.seed))
     if max(whole) > LARGEST_NUMBER:
         yield f"the plan holds the number {max(whole)}; give integers up to {LARGEST_NUMBER}."
     run_count = plan.repeats * plan.point_count
@@ -269,6 +275,28 @@ def _slices(plan: SweepPlan) -> Iterator[str]:
                     f"{title} of {', '.join(map(str, uneven))} cannot be shared evenly by {slices} slices; "
                     f"ask for multiples of {slices}."
                 )
+
+
+def _queues(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
+    """A queue needs a slice, and an engine that spreads them; slices that prepare their own inputs are apart."""
+    if plan.queues == (1,):
+        return
+    if not capabilities.knows_queues:
+        yield f"the agent of {device.name} is older than queues; update it, or leave them out."
+    if _GPU not in plan.processors:
+        yield "queues are a graphics processor's; add --processor gpu, or leave them out."
+    others = [engine for engine in plan.engines if engine not in SPREAD_OVER_QUEUES]
+    if others:
+        able = ", ".join(SPREAD_OVER_QUEUES)
+        yield f"the engine {others[0]} spreads no slices over queues; leave out one of them, or choose from: {able}."
+    if plan.preparation is Preparation.INSIDE:
+        yield "slices that prepare their own inputs are spread over no queues; leave out one of them."
+    idle = [queues for queues in plan.queues if queues > max(plan.slices)]
+    if idle:
+        yield f"{idle[0]} queues have no more than {max(plan.slices)} slices to compute; ask for more slices."
+    elif min(plan.queues) > min(plan.slices):
+        parts = "1 slice" if min(plan.slices) == 1 else f"{min(plan.slices)} slices"
+        yield f"{parts} cannot be spread over {min(plan.queues)} queues; ask for more slices, or for fewer queues too."
 
 
 def _cores(cores: str, plan: SweepPlan) -> Iterator[str]:

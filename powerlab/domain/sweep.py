@@ -75,6 +75,8 @@ class SweepPlan:
         scenarios: how queries follow each other.
         slices: parts a batch is cut into.
         recompute: whether steps of training compute activations again.
+        queues: of a graphics processor, over which slices are spread; points on the cores have one, as points with
+            fewer slices have.
         spin_us: how long idle threads spin; None leaves it to the engine.
         cores: lists of cores; empty takes the first ones.
         preparation: whether input preparation is inside the timed part.
@@ -115,6 +117,7 @@ class SweepPlan:
     scenarios: tuple[Scenario, ...] = (Scenario.SINGLE_STREAM,)
     slices: tuple[int, ...] = (1,)
     recompute: tuple[Recompute, ...] = (Recompute.NO,)
+    queues: tuple[int, ...] = (1,)
     spin_us: tuple[int | None, ...] = (None,)
     cores: tuple[str, ...] = ("",)
     preparation: Preparation = Preparation.OUTSIDE
@@ -171,12 +174,18 @@ class SweepPlan:
     @property
     def point_count(self) -> int:
         """Number of points, counted without making them: a plan that is refused may have far too many."""
-        lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes, self.slices)
-        each = sum(len(self._threads_on(processor)) for processor in self.processors)
+        lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes)
+        each = sum(
+            len(self._threads_on(processor)) * len(self._queues_of(processor, slices))
+            for processor, slices in product(self.processors, self.slices)
+        )
         return each * math.prod(map(len, (*lists, self.optimizers or ("",), self.recompute, self.spin_us, self.cores)))
 
     def _threads_on(self, processor: Processor) -> tuple[int, ...]:
         return self.threads if processor is Processor.CPU else (1,)
+
+    def _queues_of(self, processor: Processor, slices: int) -> tuple[int, ...]:
+        return (1,) if processor is Processor.CPU else tuple(one for one in self.queues if one <= slices)
 
     def points(self) -> tuple[Point, ...]:
         """Return every combination once, in reading order."""
@@ -189,6 +198,7 @@ class SweepPlan:
                     scenario=scenario,
                     engine=engine,
                     slices=slices,
+                    queues=queues,
                     preparation=self.preparation,
                     latency_bound_ms=self.latency_bound_ms if scenario is Scenario.SERVER else 0.0,
                     processor=processor,
@@ -212,7 +222,11 @@ class SweepPlan:
                 self.batch_sizes,
                 self.slices,
             )
-            for recompute, threads, spin_us, cores in product(
-                self.recompute, self._threads_on(processor), self.spin_us, self.cores
+            for queues, recompute, threads, spin_us, cores in product(
+                self._queues_of(processor, slices),
+                self.recompute,
+                self._threads_on(processor),
+                self.spin_us,
+                self.cores,
             )
         )

@@ -76,6 +76,7 @@ class Workload:
         scenario: how queries follow each other.
         engine: the name of the backend that runs it.
         slices: parts a batch is cut into, which run at the same time on a share of the threads each.
+        queues: of the graphics processor, over which the slices are spread.
         preparation: whether input preparation is inside the timed part.
         latency_bound_ms: what the server scenario's 99th percentile must hold; 0 in every other scenario.
         processor: what computes the model.
@@ -90,6 +91,7 @@ class Workload:
     scenario: Scenario = Scenario.SINGLE_STREAM
     engine: str = "builtin"
     slices: int = 1
+    queues: int = 1
     preparation: Preparation = Preparation.OUTSIDE
     latency_bound_ms: float = 0.0
     processor: Processor = Processor.CPU

@@ -61,6 +61,7 @@ class Session:
         slices: parts the batch (the first axis of every input) is cut into, which run at the same time on
             ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without; on a GPU
             those of batches of a slice's size.
+        queues: of the GPU, over which the slices are spread; with one they are recorded side by side in it.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says.
         cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
         precision: ``fp32``; ``int8``, quantized by the calibration that is kept of the model, or where there is none,
@@ -90,6 +91,7 @@ class Session:
         tuned: bool = True,
         *,
         slices: int = 1,
+        queues: int = 1,
         batch_size: int | None = None,
         cached: bool = True,
         precision: str = "fp32",
@@ -101,8 +103,10 @@ class Session:
             check_gpu_choices(threads, precision)
             check_slices(slices, slices)
             self.tier, self.threads, self.slices = "vulkan", 1, slices
-            self._model = _on_gpu(asked, slices, tuned=tuned)
+            self._model = _on_gpu(asked, slices, queues, tuned=tuned)
             return
+        if queues != 1:
+            raise PowerlabError(f"the cpu has no queues; leave out queues={queues!r}, or ask for the device gpu.")
         usable = usable_cpus()
         threads = usable if threads is None else threads
         check_threads(threads)
@@ -238,12 +242,13 @@ def _planned(asked: _Asked, planning: Planning, cache: Cache | None) -> PlannedG
     return StagedModel(load_open(model, asked.shapes, asked.batch_size), planning, pool)
 
 
-def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
+def _on_gpu(asked: _Asked, slices: int, queues: int, *, tuned: bool) -> GpuModel:
     """Return the model on a GPU."""
-    from powerlab.engine.gpu.device import asked_queues, this_target
+    from powerlab.engine.gpu.device import check_queues, this_target
     from powerlab.engine.gpu.model import GpuModel
     from powerlab.engine.gpu.tuning.kept import by_tuning
 
+    check_queues(queues, slices)
     half = asked.precision == "fp16"
     asked = replace(asked, precision="fp32") if half else asked
     choose = by_tuning(this_target()) if tuned else None
@@ -251,7 +256,6 @@ def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
         graph = _optimised(asked, chained=False)
         if slices > 1:
             graph = _part(asked, graph, slices, chained=False)
-        queues = min(asked_queues(), slices)
         return GpuModel(graph, half=half, choose=choose, slices=slices, queues=queues)
     except NeedsRunError as error:
         raise PowerlabError(f"{error} On a GPU all shapes must be known before a run; use the device cpu.") from None

@@ -49,6 +49,7 @@ def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
         precisions=(load.precision,),
         scenarios=(load.scenario,),
         slices=(load.slices,),
+        queues=(load.queues,),
         recompute=(load.recompute,),
         spin_us=(point.spin_us,),
         cores=(point.cores,),
@@ -74,6 +75,7 @@ def _options(plan: SweepPlan) -> Iterator[str]:
         ("--scenario", tuple(one.value for one in plan.scenarios), (Scenario.SINGLE_STREAM.value,)),
         ("--slices", plan.slices, (1,)),
         ("--recompute", tuple(one.value for one in plan.recompute), (Recompute.NO.value,)),
+        ("--queues", plan.queues, (1,)),
         ("--spin-us", plan.spin_us, (None,)),
     ):
         if values != usual:

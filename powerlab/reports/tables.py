@@ -25,7 +25,7 @@ _FIGURES: tuple[tuple[str, str], ...] = (
     ("top-1 as fp32", "top1_agreement_percent"),
     ("top-1 right", "top1_accuracy_percent"),
 )
-_NUMBERS = frozenset({"batch", "slices", "threads", "bound ms", "spin us"})
+_NUMBERS = frozenset({"batch", "slices", "queues", "threads", "bound ms", "spin us"})
 
 
 def points_table(subject: Subject) -> Grid:

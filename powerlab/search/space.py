@@ -17,7 +17,7 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Processor, Workload
 from powerlab.search.traits import Traits, traits_of
 
-CAPACITY, THREADS, BATCH, SLICES, SPIN = "capacity", "threads", "batch", "slices", "spin"
+CAPACITY, THREADS, BATCH, SLICES, QUEUES, SPIN = "capacity", "threads", "batch", "slices", "queues", "spin"
 _BEYOND = 1.3
 """A mode that does not state a cap is taken to lie this far above the highest one that is stated: the usual caps are
 25, 50 and 75 % of the range."""
@@ -64,7 +64,7 @@ def space_of(points: Sequence[Point], vendor: Mapping[str, Mapping[str, float]],
     if "cores" in uncapped and core_count:
         uncapped["cores"] = float(core_count)
     rows = [_row(point, traits[point.mode], uncapped) for point in points]
-    names = (CAPACITY, THREADS, BATCH, SLICES, SPIN, *keys)
+    names = (CAPACITY, THREADS, BATCH, SLICES, QUEUES, SPIN, *keys)
     numbers = np.array(rows, dtype=np.float64).reshape(len(points), len(names))
     varies = np.ptp(numbers, axis=0) > 0 if len(points) else np.zeros(len(names), dtype=bool)
     kept = numbers[:, varies]
@@ -80,7 +80,7 @@ def _row(point: Point, traits: Traits, uncapped: Mapping[str, float]) -> list[fl
     load = point.workload
     limits = [traits.numbers[key] for key in ("cores", "cpu-quota") if key in traits.numbers]
     spin_us = _SPIN_FLOOR_US if point.spin_us is None else point.spin_us + _SPIN_FLOOR_US
-    own = (min([point.threads, *limits]), point.threads, load.batch_size, load.slices, spin_us)
+    own = (min([point.threads, *limits]), point.threads, load.batch_size, load.slices, load.queues, spin_us)
     return [log2(value) for value in (*own, *(traits.numbers.get(key, most) for key, most in uncapped.items()))]
 
 

@@ -34,6 +34,7 @@ class Here:
         training_bytes: the same where it is trained.
         refusal: why an engine does not run a model at a precision on a processor; empty where it does.
         first_cores: the list of cores that so many threads are given unasked.
+        queues: of the graphics processor; 1 where there is none, or a simulated one.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Here:
     training_bytes: Callable[[str, int], int]
     refusal: Callable[[str, str, str, Processor], str]
     first_cores: Callable[[int], str]
+    queues: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,7 @@ def plan_study(
         chosen = replace(template, batch_sizes=smaller or template.batch_sizes)
         jobs = list(_jobs(chosen, here, left_out))
         if jobs:
+            left_out += _missing_queues(chosen, here)
             groups = _mode_groups(modes or _modes(chosen, here, left_out), here)
             plans += [
                 _sweep(chosen, crossing, group, here, rigour) for crossing, group in product(_merged(jobs), groups)
@@ -134,6 +137,15 @@ def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> It
                     left_out.append(NotRepeated(what=f"{network}{trained} at batch {batch_size}", why=too_big))
                 elif able:
                     yield _Job(model, batch_size, precision, tuple(able))
+
+
+def _missing_queues(template: PlanTemplate, here: Here) -> Iterator[NotRepeated]:
+    for queues in template.queues:
+        if queues > here.queues:
+            has = "one queue" if here.queues == 1 else f"{here.queues} queues"
+            yield NotRepeated(
+                what=f"slices over {queues} queues", why=f"the graphics processor of {here.name} has {has}"
+            )
 
 
 def _too_big(model: str, batch_size: int, here: Here, *, trains: bool) -> str:
@@ -228,6 +240,7 @@ def _sweep(
         workload=WorkloadKind.TRAIN if template.trains else WorkloadKind.INFERENCE,
         optimizers=template.optimizers,
         slices=slices or (1,),
+        queues=tuple(one for one in template.queues if one <= here.queues) or (1,),
         models=crossing.models,
         threads=threads,
         batch_sizes=crossing.batch_sizes,

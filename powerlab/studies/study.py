@@ -35,6 +35,7 @@ class PlanTemplate:
         processor: what computes; where there is no graphics processor, that part is left out and said.
         optimizers: where models are trained, how; none where they infer.
         slices: parts that a batch is cut into.
+        queues: of a graphics processor, over which slices are spread; those it lacks are left out and named.
     """
 
     models: tuple[str, ...]
@@ -49,6 +50,7 @@ class PlanTemplate:
     processor: Processor = Processor.CPU
     optimizers: tuple[str, ...] = ()
     slices: tuple[int, ...] = (1,)
+    queues: tuple[int, ...] = (1,)
 
     @property
     def trains(self) -> bool:

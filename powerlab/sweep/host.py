@@ -109,4 +109,5 @@ class Host:
             temperature_limits=self.temperature_limits,
             workloads=tuple(WorkloadKind),
             recomputes=True,
+            knows_queues=True,
         )

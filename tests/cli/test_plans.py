@@ -57,6 +57,7 @@ def words(**changes: object) -> argparse.Namespace:
         "processor": "cpu",
         "slices": "1",
         "recompute": "no",
+        "queues": "1",
         "spin_us": None,
         "cores": None,
         "preparation": "outside",

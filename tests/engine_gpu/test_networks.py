@@ -98,19 +98,22 @@ def test_slices_are_batches_of_their_own(precision):
 
 
 def test_slices_on_several_queues_are_those_on_one(monkeypatch):
+    """Where the device has one, it takes both command buffers of a run one after the other."""
     choices = {"device": "gpu", "batch_size": 3, "slices": 3, "shapes": {"x": (3, 3, 32, 32)}}
     on_one = Session("squeezenet", **choices)
-    monkeypatch.setenv(device.QUEUES, "2")
-    on_two = Session("squeezenet", **choices)
+    monkeypatch.setattr(device, "queues_here", lambda: 2)
+    on_two = Session("squeezenet", queues=2, **choices)
     inputs = synthetic_inputs(on_one.inputs, 4, on_one.dtypes)
     before = on_two._model._device.submits
     for _ in range(3):
         np.testing.assert_array_equal(on_two.run(inputs)["y"], on_one.run(inputs)["y"])
     assert on_two._model._device.submits == before + 3 * (2 + 1)
     assert len(on_two.profile(inputs)) == len(on_two.steps())
-    monkeypatch.setenv(device.QUEUES, "0")
-    with pytest.raises(PowerlabError, match="POWERLAB_GPU_QUEUES is '0'; it must be a number from 1 to 8"):
-        Session("squeezenet", **choices)
+    with pytest.raises(PowerlabError, match="has 2 queues, so slices cannot be spread over 3; ask for 2 at most"):
+        Session("squeezenet", queues=3, **choices)
+    monkeypatch.setattr(device, "queues_here", lambda: 1)
+    with pytest.raises(PowerlabError, match="has one queue, so slices cannot be spread over 2; leave the queues out"):
+        Session("squeezenet", queues=2, **choices)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +121,19 @@ def test_slices_on_several_queues_are_those_on_one(monkeypatch):
     [
         ({"threads": 2}, "a GPU has no threads"),
         ({"slices": 2}, "cannot be cut evenly into 2 slices"),
+        ({"slices": 2, "queues": 4}, "a batch of 2 slices cannot be spread over 4 queues"),
+        ({"queues": 0}, "queues must be an integer of at least 1, not 0"),
         ({"precision": "int8w"}, "fp32, fp16, int8 alone yet, not int8w"),
     ],
 )
 def test_what_a_gpu_has_not_is_refused(choices, said):
     with pytest.raises(PowerlabError, match=said):
         Session("squeezenet", device="gpu", **choices)
+
+
+def test_a_processor_has_no_queues():
+    with pytest.raises(PowerlabError, match="queues=2"):
+        Session("squeezenet", 2, slices=2, queues=2)
 
 
 def test_there_is_no_third_device():

@@ -9,7 +9,7 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan, complaints
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.domain.workload import Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 
 
 def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities):
@@ -78,6 +78,30 @@ def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, 
 def test_slices_on_a_graphics_processor_share_no_threads(make_plan, xavier, capabilities):
     on_card = {"engines": ("onnxruntime",), "processors": (Processor.GPU,)}
     check_plan(make_plan(threads=(1,), batch_sizes=(4,), slices=(2,), **on_card), xavier, capabilities)
+
+
+QUEUES = {"queues": (1, 2), "slices": (1, 2), "batch_sizes": (2,), "threads": (2,), "processors": (Processor.GPU,)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"processors": (Processor.CPU,), "slices": (2,)}, "queues are a graphics processor's; add --processor gpu"),
+        ({"engines": ("torch",)}, "the engine torch spreads no slices over queues; leave out one of them, or choose"),
+        ({"preparation": Preparation.INSIDE}, "slices that prepare their own inputs are spread over no queues"),
+        ({"queues": (1, 4)}, "4 queues have no more than 2 slices to compute; ask for more slices."),
+        ({"queues": (2,)}, "1 slice cannot be spread over 2 queues; ask for more slices"),
+        ({"queues": (0, 1)}, "the count of queues is 0; give at least 1."),
+    ],
+)
+def test_queues_need_slices_and_an_engine_that_spreads_them(make_plan, xavier, capabilities, changes, sentence):
+    known = replace(capabilities, knows_queues=True)
+    assert complaints(make_plan(**QUEUES), xavier, known) == ()
+    assert complaints(make_plan(**QUEUES), xavier, capabilities) == (
+        "the agent of bench-7 is older than queues; update it, or leave them out.",
+    )
+    (said,) = complaints(make_plan(**{**QUEUES, **changes}), xavier, known)
+    assert said.startswith(sentence)
 
 
 def test_everything_that_is_wrong_is_said_at_once(make_plan, xavier, capabilities):

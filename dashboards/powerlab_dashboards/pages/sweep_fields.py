@@ -194,6 +194,10 @@ FIELDS: tuple[Field, ...] = (
         hint=mark("For training alone: less memory, and a forward pass more."), rare=True,
     ),
     Field(
+        name="queues", title=mark("Queues of the graphics processor"), dimension="queues", parse=_counts("queues"),
+        harmless=(1,), default=_fixed("1"), hint=mark("Over which slices are spread, where it has several."), rare=True,
+    ),
+    Field(
         name="spin_us", title=mark("Spinning in µs"), dimension="spin us", parse=_optional_counts, harmless=(None,),
         default=_fixed(""), hint=mark("How long idle threads spin; empty leaves it to the engine."), rare=True,
     ),

@@ -31,6 +31,7 @@ _LISTS = (
     ("--scenario", "NAME,...", "single-stream", "single-stream, multi-stream, server, offline"),
     ("--slices", "N,...", "1", "slices a batch is split into, run concurrently"),
     ("--recompute", "NAME,...", "no", "whether training recomputes activations instead of keeping them: no, yes"),
+    ("--queues", "N,...", "1", "GPU queues that slices are spread over; powerlab doctor says how many there are"),
 )
 _LEVELS = (
     ("--repeats", "N", "repeats", "runs per point, at least 3"),
@@ -183,6 +184,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         scenarios=tuple(_member(Scenario, word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
         recompute=tuple(_member(Recompute, word) for word in _words(args.recompute)),
+        queues=counts("--queues", args.queues),
         spin_us=(None,) if args.spin_us is None else _numbers("--spin-us", args.spin_us, int),
         cores=tuple(args.cores or [""]),
         preparation=Preparation(args.preparation),

@@ -20,10 +20,8 @@ LIBRARY = "libvulkan.so.1"
 NUMBER = "POWERLAB_GPU"
 """Environment variable: which of several GPUs to use, by its number from 0 on."""
 
-QUEUES = "POWERLAB_GPU_QUEUES"
-"""Environment variable: over how many of the GPU's queues the slices of a batch are spread, 1 or more."""
-
 MOST_QUEUES = 8
+"""Of one process; more do not compute at the same time on any GPU known."""
 
 _KINDS = ("discrete", "integrated", "virtual", "other", PROCESSOR)
 """In the order in which a GPU is looked for."""
@@ -69,16 +67,30 @@ def chosen() -> int:
     return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
 
 
-def asked_queues() -> int:
-    """Return over how many queues slices are to be spread.
+def queues_here() -> int:
+    """Return how many queues of the chosen GPU a process may compute in at the same time."""
+    return min(int(devices()[chosen()].queues), MOST_QUEUES)
 
-    Raises:
-        PowerlabError: what is asked for is no such number.
-    """
-    asked = os.environ.get(QUEUES, "1")
-    if not asked.isdigit() or not 1 <= int(asked) <= MOST_QUEUES:
-        raise PowerlabError(f"{QUEUES} is {asked!r}; it must be a number from 1 to {MOST_QUEUES}.")
-    return int(asked)
+
+def check_queues(queues: int, slices: int) -> None:
+    """Raise PowerlabError where the chosen GPU cannot spread so many slices over so many queues."""
+    if isinstance(queues, bool) or not isinstance(queues, int) or queues < 1:
+        raise PowerlabError(f"queues must be an integer of at least 1, not {queues!r}.")
+    if queues == 1:
+        return
+    if queues > slices:
+        parts = "1 slice" if slices == 1 else f"{slices} slices"
+        raise PowerlabError(
+            f"a batch of {parts} cannot be spread over {queues} queues; ask for more slices or fewer queues."
+        )
+    there = queues_here()
+    if queues > there:
+        has, remedy = (
+            ("one queue", "leave the queues out") if there == 1 else (f"{there} queues", f"ask for {there} at most")
+        )
+        raise PowerlabError(
+            f"{devices()[chosen()].name} has {has}, so slices cannot be spread over {queues}; {remedy}."
+        )
 
 
 def this_target() -> Target:

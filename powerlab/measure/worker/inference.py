@@ -96,6 +96,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
         precision=workload.precision,
         spin_us=spin_us,
         slices=slices_each,
+        queues=workload.queues,
         processor=workload.processor,
         optimizer=workload.optimizer,
         recompute=workload.recomputes,

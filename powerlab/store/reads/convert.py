@@ -59,6 +59,7 @@ def to_workload(row: Any) -> Workload:
         scenario=Scenario(row.scenario),
         engine=row.engine,
         slices=row.slices,
+        queues=row.queues,
         preparation=Preparation(row.preparation),
         latency_bound_ms=row.latency_bound_ms,
         processor=Processor(row.processor),

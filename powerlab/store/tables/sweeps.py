@@ -32,6 +32,7 @@ class WorkloadRow(Base):
             "kind",
             "optimizer",
             "recompute",
+            "queues",
             name="uq_workload_description",
         ),
         CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
@@ -41,6 +42,7 @@ class WorkloadRow(Base):
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
         CheckConstraint(one_of("kind", WorkloadKind), name="kind"),
         CheckConstraint(one_of("recompute", Recompute), name="recompute"),
+        CheckConstraint("queues >= 1", name="queues"),
         Index(None, "model"),
     )
 
@@ -57,6 +59,7 @@ class WorkloadRow(Base):
     kind: Mapped[str] = mapped_column(String(20))
     optimizer: Mapped[str] = mapped_column(String(20))
     recompute: Mapped[str] = mapped_column(String(20))
+    queues: Mapped[int]
 
 
 class CampaignRow(Base):

@@ -56,7 +56,7 @@ def _knobs(point: Point) -> str:
     usual = Workload(model=load.model, batch_size=load.batch_size)
     said += [
         f"{name}={getattr(load, name)}"
-        for name in ("engine", "processor", "precision", "slices", "optimizer")
+        for name in ("engine", "processor", "precision", "slices", "queues", "optimizer")
         if getattr(load, name) != getattr(usual, name)
     ]
     said += ["recompute=True"] if load.recomputes else []

@@ -52,6 +52,7 @@ def here(study: Study, device: Device, capabilities: Capabilities, files: Sequen
         training_bytes=training_bytes,
         refusal=trials.refusal,
         first_cores=first_cores,
+        queues=1 if device.simulated else queues(study),
     )
 
 
@@ -108,6 +109,18 @@ def first_cores(threads: int) -> str:
     """
     mask = sorted(os.sched_getaffinity(0))
     return ",".join(map(str, mask[:threads] if threads <= len(mask) else range(threads)))
+
+
+def queues(study: Study) -> int:
+    """Return how many queues the graphics processor has, where a study wants several; 1 where it does not."""
+    if all(plan.queues == (1,) for plan in study.plans):
+        return 1
+    from powerlab.engine.gpu.device import queues_here
+
+    try:
+        return queues_here()
+    except PowerlabError:
+        return 1
 
 
 @dataclass(slots=True)
