@@ -1,14 +1,15 @@
 """Record one full grid of real runs on this machine, for bench/search.py.
 
     python bench/record_grid.py squeezenet                     # one of GRIDS; writes bench/grids/squeezenet.json
-    python bench/record_grid.py resnet18-slices --add --blocks 2   # two more repeats of every point
+    python bench/record_grid.py squeezenet --add --blocks 5    # until every point has five repeats
+    python bench/record_grid.py squeezenet --add --for 120     # two minutes of it; the same once more goes on
     python bench/record_grid.py --list
 
 Every point (threads x batch x engine x slices x spin time) gets three repeats, in three blocks that are each shuffled.
 To be done in two minutes, a point keeps one worker for its repeats, and a window is half a second: far shorter than a
 sweep's, so the scatter is larger than a sweep's. Where it hides which point is best, `--add` measures more blocks: the
-truth is then the median of more repeats. The power is powerlab's estimate for machines without a sensor, and the file
-says so.
+truth is then the median of more repeats. It also goes on where a recording was cut off. The power is powerlab's
+estimate for machines without a sensor, and the file says so.
 
 Nobody else may use the machine: beside a process that keeps a core busy, runs of one point differ by a factor of two,
 beside another guest of a virtual machine's host by 1.4, and which point is best is an accident. So a run begins when
@@ -27,6 +28,7 @@ import platform
 import random
 import sys
 from collections import deque
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -59,6 +61,7 @@ IDLE_S, PATIENCE_S = 0.1, 900.0
 THREE = ("builtin", "onnxruntime", "openvino")
 FOUR = (*THREE, "ncnn")
 BATCHES = (1, 2, 4, 6, 8, 12)
+KEY = ("engine", "batch", "slices", "threads", "spin_us", "repeat")
 SPINS = (0, 20, 50, 100, 200, 500, 1000)
 
 
@@ -115,20 +118,29 @@ class Yardstick:
         return perf_counter() - begin_s
 
 
-def record(plan: SweepPlan, repeats: range = range(REPEATS)) -> tuple[list[dict[str, object]], int]:
-    """Return a row for each run, in the order in which they were made, and how many were made again."""
-    shuffler, (energy,) = random.Random(f"{plan.seed} {repeats.start}"), Estimate().channels(Sysroot())
+def record(
+    plan: SweepPlan, blocks: int = REPEATS, for_s: float = PATIENCE_S, have: Collection[tuple[object, ...]] = ()
+) -> tuple[list[dict[str, object]], int]:
+    """Return a row for each run, in the order in which they were made, and how many were made again.
+
+    Args:
+        plan: the grid.
+        blocks: repeats of every point.
+        for_s: how long to go on at most.
+        have: the :func:`_key` of runs that are there.
+    """
+    deadline_s = monotonic() + for_s
+    (energy,) = Estimate().channels(Sysroot())
     rows: list[dict[str, object]] = []
     again = 0
     with ExitStack() as stack:
         workers = _loaded(plan, stack)
         yardstick = Yardstick()
-        deadline_s = monotonic() + PATIENCE_S
-        for repeat in repeats:
-            left = deque(shuffler.sample(list(workers), len(workers)))
-            while left:
+        for repeat in range(blocks):
+            order = random.Random(f"{plan.seed} {repeat}").sample(list(workers), len(workers))
+            left = deque(point for point in order if _key(point, repeat) not in have)
+            while left and _is_idle(yardstick, deadline_s):
                 point = left.popleft()
-                _wait_until_idle(yardstick, deadline_s)
                 workers[point].warm_up(WARM_UP_S)
                 others = BackgroundLoad(workers[point].pid)
                 begin_s, begin_j = monotonic(), energy.read()
@@ -165,28 +177,26 @@ def _loaded(plan: SweepPlan, stack: ExitStack) -> dict[Point, Worker]:
     return workers
 
 
-def _wait_until_idle(yardstick: Yardstick, deadline_s: float) -> None:
-    """Wait until nobody else uses the machine; gives up at a time of the monotonic clock."""
-    while True:
+def _is_idle(yardstick: Yardstick, deadline_s: float) -> bool:
+    """Wait until nobody else uses the machine; returns False at a time of the monotonic clock."""
+    while monotonic() < deadline_s:
         others = BackgroundLoad()
         slower = yardstick.slower(IDLE_S)
         if others.cores() <= OTHERS_CORES and slower <= SLOWER:
-            return
-        if monotonic() > deadline_s:
-            raise SystemExit(
-                "Other processes, or other guests of its host, keep this machine busy; record again later."
-            )
+            return True
+    return False
+
+
+def _key(point: Point, repeat: int) -> tuple[object, ...]:
+    """Return what tells a run from the others: the first columns of its row."""
+    load = point.workload
+    return load.engine, load.batch_size, load.slices, point.threads, point.spin_us, repeat
 
 
 def _row(point: Point, repeat: int, latencies_ns: list[int], power_w: float) -> dict[str, object]:
     load = point.workload
     return {
-        "engine": load.engine,
-        "batch": load.batch_size,
-        "slices": load.slices,
-        "threads": point.threads,
-        "spin_us": point.spin_us,
-        "repeat": repeat,
+        **dict(zip(KEY, _key(point, repeat), strict=True)),
         "latency_p50_ms": round(median(latencies_ns) / 1e6, 5),
         "throughput_img_per_s": round(load.batch_size / (fmean(latencies_ns) / 1e9), 4),
         "power_w": round(power_w, 4),
@@ -197,7 +207,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", nargs="?", choices=list(GRIDS))
     parser.add_argument("--blocks", type=int, default=REPEATS, help="repeats of every point (default: %(default)s)")
-    parser.add_argument("--add", action="store_true", help="add them to those that the grid has")
+    parser.add_argument("--add", action="store_true", help="keep those that the grid has, and make what is missing")
+    parser.add_argument("--for", type=float, default=PATIENCE_S, dest="for_s", metavar="S", help="stop after so long")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     if args.list or args.grid is None:
@@ -205,13 +216,15 @@ def main() -> None:
         return
     path, plan = FOLDER / f"{args.grid}.json", GRIDS[args.grid]
     before: dict[str, Any] = json.loads(path.read_text()) if args.add else {"rows": []}
-    done = 1 + max((row[before["columns"].index("repeat")] for row in before["rows"]), default=-1)
     machine = f"{platform.node()}: {cpu_model(Sysroot())}, {platform.release()}"
     if args.add and before["machine"] != machine:
         raise SystemExit(f"{args.grid} was recorded on {before['machine']}; no other machine can add to it.")
-    rows, again = record(plan, range(done, done + args.blocks))
+    rows, again = record(plan, args.blocks, args.for_s, {tuple(row[: len(KEY)]) for row in before["rows"]})
     if not rows:
-        raise SystemExit(f"{args.grid}: no point could be run.")
+        raise SystemExit(
+            f"{args.grid}: no run was made: other processes, or other guests of the host, keep this machine busy, or "
+            "nothing is missing."
+        )
     document = {
         "title": args.grid,
         "model": plan.models[0],
@@ -227,7 +240,7 @@ def main() -> None:
     head = json.dumps(document, indent=1).removesuffix("\n}")
     lines = ",\n  ".join(json.dumps(row) for row in (*before["rows"], *(list(row.values()) for row in rows)))
     path.write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
-    print(f"{args.grid}: {len(rows)} runs, {again} more were disturbed")
+    print(f"{args.grid}: {len(rows)} runs, {again} more were disturbed; {len(before['rows']) + len(rows)} are there")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from powerlab.analysis.covariates import CovariateDifference, corrected_ratio, covariate_differences
 from powerlab.analysis.sets import AgainstBaseline, RunSet, SetComparison
 from powerlab.analysis.verdict import Decision
-from powerlab.analysis.wording import counted, lead_words
+from powerlab.analysis.wording import counted, lead_words, repeat_commands
 from powerlab.domain.quantity import METRICS
 
 _TEMPERATURE = "°C"
@@ -41,7 +41,7 @@ def headline(one: SetComparison) -> str:
     over = "" if one.place_count == 1 else f" over the {one.place_count} points in common"
     if stands.missing_repeats:
         words = f"not enough data: a claim takes 3 valid runs; add {counted(stands.missing_repeats, 'repeat')}"
-        return f"Best {title}{over}: {best}; {words} (`powerlab repeat SWEEP --add {stands.missing_repeats}`)."
+        return f"Best {title}{over}: {best}; {words} ({repeat_commands(one.lacking)})."
     place = stands.unbeaten[0] if stands.unbeaten else 0
     if stands.decision is Decision.NOT_ENOUGH_DATA:
         place = next(place for place, ratio in enumerate(stands.ratios) if ratio is None or ratio.level is None)

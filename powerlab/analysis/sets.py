@@ -16,7 +16,7 @@ from powerlab.analysis.blocks import Place, blocks_of
 from powerlab.analysis.comparison import Ratio, compare, holm
 from powerlab.analysis.matches import Match, Side, all_but, claimed
 from powerlab.analysis.summary import summarise
-from powerlab.analysis.verdict import Standing, judged, missing_repeats
+from powerlab.analysis.verdict import Standing, judged, lacking, missing_repeats
 from powerlab.analysis.wording import counted
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
@@ -70,6 +70,7 @@ class SetComparison:
         labels: the sets that all points of the decision are in, the best first; empty where they have none in common.
         place_count: points that all sets have in common, over which the winner is sought.
         standing: how the best stands to the others; None where there is nothing to decide.
+        lacking: by the identifier of a sweep, valid repeats that its points lack for that decision.
     """
 
     metric: str
@@ -77,6 +78,7 @@ class SetComparison:
     labels: tuple[str, ...]
     place_count: int
     standing: Standing | None
+    lacking: Mapping[str, int]
 
 
 def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ()) -> SetComparison:
@@ -103,7 +105,7 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
     wholes = [compare(*both, name, one_device=same) for both, (_, _, same) in zip(blocks, rest, strict=True)]
     all_points = iter(claimed([match for matches in points for match in matches]))
     made = holm([None if whole is None else whole.level for whole in wholes])
-    labels, place_count, standing = _decided(sets, by_place, name)
+    labels, common, standing = _decided(sets, by_place, name)
     return SetComparison(
         metric=name,
         against=tuple(
@@ -113,8 +115,9 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
             for (label, _, _), whole, claim, both, matches in zip(rest, wholes, made, blocks, points, strict=True)
         ),
         labels=labels,
-        place_count=place_count,
+        place_count=len(common),
         standing=standing,
+        lacking=lacking((places[place] for places in by_place for place in common), name),
     )
 
 
@@ -184,13 +187,13 @@ def _figured(runs: Sequence[Run], name: str) -> bool:
 
 def _decided(
     sets: Sequence[RunSet], by_place: Sequence[_Places], name: str
-) -> tuple[tuple[str, ...], int, Standing | None]:
-    """Return the sets, the best first, over how many points, and how the best stands to the others."""
+) -> tuple[tuple[str, ...], Sequence[Place], Standing | None]:
+    """Return the sets, the best first, over which points, and how the best stands to the others."""
     common = [place for place in by_place[0] if all(place in other for other in by_place[1:])]
     common = [place for place in common if all(_figured(places[place], name) for places in by_place)]
     blocks = [blocks_of({place: places[place] for place in common}, name) for places in by_place]
     if not common or any(not runs for runs in blocks):
-        return (), 0, None
+        return (), (), None
     sign = -1.0 if METRICS[name].higher_is_better else 1.0
     order = sorted(range(len(sets)), key=lambda place: sign * _middle(blocks[place], name))
     best, *rivals = order
@@ -198,8 +201,8 @@ def _decided(
         compare(blocks[best], blocks[rival], name, one_device=sets[best].devices == sets[rival].devices)
         for rival in rivals
     ]
-    standing = judged(ratios, missing_repeats([blocks[place] for place in order], name))
-    return tuple(sets[place].label for place in order), len(common), standing
+    missing = missing_repeats([places[place] for places in by_place for place in common], name)
+    return tuple(sets[place].label for place in order), common, judged(ratios, missing)
 
 
 def _middle(runs: Sequence[Run], name: str) -> float:

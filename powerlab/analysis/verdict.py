@@ -8,7 +8,7 @@ best is *tied* with those that it does not beat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,6 +78,20 @@ def judged(ratios: Sequence[Ratio | None], missing: int, *, level: float = LEVEL
 def missing_repeats(points: Sequence[Sequence[Run]], name: str) -> int:
     """Return how many valid repeats the worst known of some points lacks for a claim about one metric."""
     return max(0, *(MIN_VALID - len(sound_runs(runs, name)) for runs in points))
+
+
+def lacking(points: Iterable[Sequence[Run]], name: str) -> dict[str, int]:
+    """Return, by the identifier of a sweep, how many valid repeats its points lack for a claim about one metric.
+
+    A point that was measured by several sweeps counts as one of the newest.
+    """
+    found: dict[str, int] = {}
+    for runs in points:
+        missing = MIN_VALID - len(sound_runs(runs, name))
+        if missing > 0 and runs:
+            sweep = max(runs, key=lambda run: run.started_at).sweep_id
+            found[sweep] = max(missing, found.get(sweep, 0))
+    return found
 
 
 def _decision(ratios: Sequence[Ratio | None], beaten: Sequence[bool], missing: int) -> Decision:

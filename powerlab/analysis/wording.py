@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from powerlab.analysis.comparison import Ratio, margin
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import MIN_VALID
 
 _DIGITS = 3
+_ID_DIGITS = 8
 
 
 def counted(number: int, noun: str) -> str:
     """Return ``1 repeat`` or ``3 repeats``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def repeat_commands(lacking: Mapping[str, int]) -> str:
+    """Return the commands that add repeats to sweeps, each in backquotes."""
+    return " and ".join(f"`powerlab repeat {sweep[:_ID_DIGITS]} --add {count}`" for sweep, count in lacking.items())
 
 
 def lead_words(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -27,6 +28,7 @@ from powerlab.reports.text import figure_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Nothing is fetched, whatever a name in the report says."""
+_WITHIN_FIGURES = re.compile(r"(?<=\d) (?=[%±])|(?<=%) (?=±)|(?<=±) (?=\d)")
 
 
 def html_document(document: Document) -> str:
@@ -97,8 +99,13 @@ def _block(block: Block) -> str:
 
 
 def _prose(text: str) -> str:
-    parts = escape(text).split("`")
+    parts = _kept(text).split("`")
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
+
+
+def _kept(text: str) -> str:
+    """Return text in which no line breaks within a figure: ``45.4 % ± 0.5 %``."""
+    return _WITHIN_FIGURES.sub("\N{NO-BREAK SPACE}", escape(text))
 
 
 def _code(text: str) -> str:
@@ -112,7 +119,7 @@ def _verdict(one: Verdict) -> str:
         f'<article class="answer {escape(kind)}"><h3>Best {escape(one.goal)} '
         f'<span class="badge">{escape(one.decision)}</span></h3>'
         f'<p class="value">{escape(figure)} <small>{escape(provenance.rstrip(")"))}</small></p>'
-        f"<p>with {escape(one.point)}</p><p>{escape(one.statement)}.</p></article>"
+        f"<p>with {escape(one.point)}</p><p>{_kept(one.statement)}.</p></article>"
     )
 
 

@@ -30,9 +30,9 @@ main p, main li {{ max-width: 52rem; }}
 .winner {{ border-left-color: var(--good); }} .winner .badge {{ color: var(--good); }}
 .tied {{ border-left-color: var(--tied); }} .tied .badge {{ color: var(--tied); }}
 .scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-size: .92rem; }}
+table {{ border-collapse: collapse; font-size: .88rem; }}
 .caption {{ color: var(--muted); font-size: .92rem; margin: 1.2rem 0 .4rem; }}
-th, td {{ text-align: left; padding: .35rem .8rem; border-bottom: 1px solid var(--grid); vertical-align: top; }}
+th, td {{ text-align: left; padding: .35rem .55rem; border-bottom: 1px solid var(--grid); vertical-align: top; }}
 thead th {{ border-bottom-color: var(--line); vertical-align: bottom; }}
 th small {{ display: block; font-weight: 400; color: var(--muted); }}
 .num {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}

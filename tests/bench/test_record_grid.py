@@ -42,10 +42,14 @@ def test_a_disturbed_run_is_made_again_within_its_repeat(monkeypatch):
         assert len({(row["batch"], row["threads"]) for row in rows if row["repeat"] == repeat}) == 4
 
 
-def test_further_blocks_continue_the_repeats(monkeypatch):
+def test_what_is_there_is_not_made_again(monkeypatch):
     fake(monkeypatch, idle=0.0, during=[])
-    rows, _ = record_grid.record(PLAN, range(3, 5))
-    assert [row["repeat"] for row in rows] == [3] * 4 + [4] * 4
+    before, _ = record_grid.record(PLAN, 2)
+    kept = before[:6]
+    fake(monkeypatch, idle=0.0, during=[])
+    rows, _ = record_grid.record(PLAN, 3, have={tuple(row[key] for key in record_grid.KEY) for row in kept})
+    assert [row["repeat"] for row in rows] == [1] * 2 + [2] * 4
+    assert len({tuple(row[key] for key in record_grid.KEY) for row in (*kept, *rows)}) == 12
 
 
 def test_a_run_is_made_again_after_which_the_machine_is_slow_and_none_begins_then(monkeypatch):
@@ -56,6 +60,4 @@ def test_a_run_is_made_again_after_which_the_machine_is_slow_and_none_begins_the
 
 def test_a_machine_that_stays_busy_is_given_up(monkeypatch):
     fake(monkeypatch, idle=1.0, during=[])
-    monkeypatch.setattr(record_grid, "PATIENCE_S", -1.0)
-    with pytest.raises(SystemExit, match="keep this machine busy"):
-        record_grid.record(PLAN)
+    assert record_grid.record(PLAN, for_s=-1.0) == ([], 0)

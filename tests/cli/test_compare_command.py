@@ -124,7 +124,8 @@ def test_flagged_runs_make_no_winner_and_the_sentence_says_what_to_do(tmp_path, 
         results.close()
         paths.append(str(results.path))
     text = " ".join(said(capsys, "compare", *paths, "--metric", "img/s").split())
-    assert "not enough data: a claim takes 3 valid runs; add 3 repeats (`powerlab repeat SWEEP --add 3`)" in text
+    assert "not enough data: a claim takes 3 valid runs; add 1 repeat" in text
+    assert "(`powerlab repeat a --add 1` and `powerlab repeat b --add 1`)" in text
     assert "winner" not in text
 
 

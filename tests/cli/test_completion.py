@@ -85,6 +85,7 @@ def test_a_shell_completes_commands_actions_options_and_names(shell: str, script
     assert ask("runs", "list", "--ver") == ["--verdict"]
     assert sorted(ask("runs", "list", "--verdict", "")) == ["failed", "flagged", "valid", "void"]
     assert "jetson-agx-xavier" in ask("profile", "resnet50", "--board", "jetson-a")
+    assert ask("profile", "resnet50", "--search", "--goal", "eff") == ["efficiency"]
     assert sorted(ask("compare", "x", "--metric", "img/s")) == ["img/s", "img/s/W"]
 
 

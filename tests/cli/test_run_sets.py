@@ -8,7 +8,7 @@ import pytest
 
 from powerlab.analysis.run_selection import key_names
 from powerlab.cli.stored.results_file import ResultsFile
-from powerlab.cli.stored.run_sets import find_set
+from powerlab.cli.stored.run_sets import find_sets
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from server_examples import device
@@ -28,6 +28,11 @@ def path(tmp_path):
     return str(results.path)
 
 
+def only(word):
+    (found,) = find_sets([word], NOWHERE)
+    return found
+
+
 @pytest.mark.parametrize(
     ("selection", "points"),
     [
@@ -41,15 +46,15 @@ def path(tmp_path):
     ],
 )
 def test_a_selection_keeps_the_runs_that_fit_all_of_it(path, selection, points):
-    found = find_set(path + selection, NOWHERE).runs
+    found = only(path + selection).runs
     assert len({run.point for run in found.runs}) == points
     assert found.label == path + selection
     assert found.devices == {(device().name, device().simulated)}
 
 
 def test_selected_dimensions_are_those_in_which_points_may_differ(path):
-    assert find_set(f"{path}:threads=2,mode=15W", NOWHERE).selected == ("threads", "mode")
-    assert find_set(f"{path}:device={device().name}", NOWHERE).selected == ()
+    assert only(f"{path}:threads=2,mode=15W").selected == ("threads", "mode")
+    assert only(f"{path}:device={device().name}").selected == ()
     assert "spin-us" in key_names()
 
 
@@ -64,4 +69,11 @@ def test_selected_dimensions_are_those_in_which_points_may_differ(path):
 )
 def test_what_fits_nothing_is_said_with_what_there_is(path, selection, sentence):
     with pytest.raises(PowerlabError, match=sentence):
-        find_set(f"{path}:{selection}", NOWHERE)
+        only(f"{path}:{selection}")
+
+
+def test_a_sweep_that_several_sets_are_of_is_read_and_named_once(path, capsys):
+    one, other = find_sets([f"{path}:threads=1", f"{path}:threads=2"], NOWHERE)
+    assert {run.point.threads for run in one.runs.runs} == {1}
+    assert {run.point.threads for run in other.runs.runs} == {2}
+    assert capsys.readouterr().err.count("source: ") == 1

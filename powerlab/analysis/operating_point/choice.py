@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.summary import MIN_VALID, PointSummary
-from powerlab.analysis.verdict import Decision, Standing, standing
-from powerlab.analysis.wording import counted
+from powerlab.analysis.verdict import Decision, Standing, lacking, standing
+from powerlab.analysis.wording import counted, repeat_commands
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
@@ -57,7 +57,8 @@ def choose(summaries: Sequence[PointSummary], repeats: Mapping[Point, Sequence[R
     if not found:
         return None
     (best, figure), *others = sorted(found, key=lambda entry: sign * entry[1].value)
-    stands = standing(repeats[best.point], [repeats[other.point] for other, _ in others], metric)
+    runs = [repeats[best.point], *(repeats[other.point] for other, _ in others)]
+    stands = standing(runs[0], runs[1:], metric)
     return Choice(
         best=best,
         figure=figure,
@@ -67,11 +68,11 @@ def choose(summaries: Sequence[PointSummary], repeats: Mapping[Point, Sequence[R
             for place in stands.unbeaten
         ),
         beaten=sum(stands.beaten),
-        statement=_statement(stands, {run.sweep_id for summary, _ in found for run in repeats[summary.point]}),
+        statement=_statement(stands, lacking(runs, metric)),
     )
 
 
-def _statement(stands: Standing, sweeps: Collection[str]) -> str:
+def _statement(stands: Standing, lacks: Mapping[str, int]) -> str:
     rivals, unbeaten = len(stands.beaten), len(stands.unbeaten)
     if not rivals:
         return "the only point within the bounds, so there is nothing to compare it with"
@@ -80,9 +81,8 @@ def _statement(stands: Standing, sweeps: Collection[str]) -> str:
     if stands.decision is Decision.TIED:
         return f"tied with {unbeaten} of {counted(rivals, 'other point')}"
     if stands.missing_repeats:
-        sweep = next(iter(sweeps))[:8] if len(sweeps) == 1 else "SWEEP"
         return (
             f"not enough data: a claim takes {MIN_VALID} valid runs of every point within the bounds; add "
-            f"{counted(stands.missing_repeats, 'repeat')} (`powerlab repeat {sweep} --add {stands.missing_repeats}`)"
+            f"{counted(stands.missing_repeats, 'repeat')} ({repeat_commands(lacks)})"
         )
     return f"not enough data: {counted(unbeaten, 'other point')} cannot be compared with it"

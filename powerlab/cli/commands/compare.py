@@ -13,7 +13,7 @@ from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.match_tables import match_document, show_matches
 from powerlab.cli.output.set_tables import compare_named
-from powerlab.cli.stored.run_sets import GRAMMAR, find_set, ignored_dimensions
+from powerlab.cli.stored.run_sets import GRAMMAR, find_sets, ignored_dimensions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.metric_names import metric_name
 from powerlab.domain.run import Run, Verdict
@@ -76,7 +76,7 @@ def compare(args: argparse.Namespace) -> int:
     """
     names = _metrics(args.metric)
     _check_options(args)
-    sets = [find_set(word, args) for word in args.sets]
+    sets = find_sets(args.sets, args)
     if len(sets) > 1:
         return compare_named([one.runs for one in sets], names, ignored_dimensions(sets, args), as_json=args.json)
     runs = sets[0].runs.runs
@@ -113,5 +113,5 @@ def _nothing(word: str, runs: Sequence[Run]) -> str:
     valid = sum(run.verdict is Verdict.VALID for run in runs)
     return (
         f"{word} has fewer than two points with usable figures ({valid} of {len(runs)} runs are valid); "
-        f"`powerlab runs list --sweep {runs[0].sweep_id[:8] if runs else 'SWEEP'}` shows its runs."
+        f"`powerlab runs list --sweep {runs[0].sweep_id[:8]}` shows its runs."
     )

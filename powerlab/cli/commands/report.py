@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
-from powerlab.cli.stored.run_sets import GRAMMAR, NamedSet, find_set, ignored_dimensions
+from powerlab.cli.stored.run_sets import GRAMMAR, NamedSet, find_sets, ignored_dimensions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.metric_names import metric_name
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     _check_options(args)
     if args.output is not None:
         check_output(Path(args.output))
-    sets = [find_set(word, args, detailed=True) for word in args.sets]
+    sets = find_sets(args.sets, args, detailed=True)
     label = "-".join(map(_name, sets))[:_LONGEST_NAME]
     document = _of_one(sets[0]) if len(sets) == 1 else _of_several(sets, args)
     written = write_report(document, Path(args.output or f"report-{label}.html"), f"powerlab-{label}")

@@ -10,6 +10,7 @@ from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.boards.registry import BOARDS
 from powerlab.domain.metric_names import short_metric_names
 from powerlab.domain.preflight import ENGINES
+from powerlab.domain.sweep import SEARCH_GOALS
 from powerlab.domain.training import OPTIMIZERS
 from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.zoo import ZOO
@@ -84,6 +85,7 @@ _KINDS: Mapping[str, tuple[Word, ...]] = {
     "BOARD": _plain(BOARDS),
     "ENGINE": _plain(ENGINES),
     "PROCESSOR": _plain(Processor),
+    "GOAL": _plain(SEARCH_GOALS),
     "OPTIMIZER": _plain(OPTIMIZERS),
     "METRIC": _plain(short_metric_names()),
     "DIMENSION": _plain(one.title for one in DIMENSIONS if " " not in one.title),

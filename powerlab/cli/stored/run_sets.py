@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from powerlab.analysis.run_selection import DEVICE, Selection, selection
@@ -43,24 +44,31 @@ def ignored_dimensions(sets: Sequence[NamedSet], args: argparse.Namespace) -> tu
     return tuple(dict.fromkeys((*args.ignore, *(title for one in sets for title in one.selected))))
 
 
-def find_set(word: str, args: argparse.Namespace, *, detailed: bool = False) -> NamedSet:
-    """Return the runs that a word of the command line means.
+def find_sets(words: Sequence[str], args: argparse.Namespace, *, detailed: bool = False) -> list[NamedSet]:
+    """Return the runs that words of the command line mean; a sweep that several name is read once.
 
     Args:
-        word: as :data:`GRAMMAR` says.
+        words: each as :data:`GRAMMAR` says.
         args: the options.
         detailed: whether the devices' descriptions are read, too.
 
     Raises:
         PowerlabError: there is no such sweep or key, or no run fits.
     """
+
+    @cache
+    def read(sweep: str | None, device: str | None) -> tuple[SweepRuns, ...]:
+        if sweep is None:
+            return _all_sweeps(args, device, detailed=detailed)
+        return find_sweeps(sweep, args, detailed=detailed)
+
+    return [_set_of(word, read) for word in words]
+
+
+def _set_of(word: str, read: Callable[[str | None, str | None], tuple[SweepRuns, ...]]) -> NamedSet:
     meant = Selection(word=word, sweep=word, wanted={}) if Path(word).is_file() else selection(word)
     everywhere = meant.wanted and not meant.sweep
-    sweeps = (
-        _all_sweeps(args, meant.wanted.get(DEVICE), detailed=detailed)
-        if everywhere
-        else find_sweeps(meant.sweep, args, detailed=detailed)
-    )
+    sweeps = read(None, meant.wanted.get(DEVICE)) if everywhere else read(meant.sweep, None)
     found = [(sweep, run) for sweep in sweeps for run in sweep.runs if meant.fits(sweep.device, run)]
     if not found:
         raise PowerlabError(meant.why_nothing([(sweep.device, run) for sweep in sweeps for run in sweep.runs]))

@@ -81,8 +81,11 @@ def test_what_lacks_repeats_says_which_command_adds_them_to_which_sweep():
     few = idling(TRUTH, repeats=2, scatter=0.002)
     sweep = few[0].sweep_id
     assert f"add 1 repeat (`powerlab repeat {sweep[:8]} --add 1`)" in only(asked(), few).statement
-    of_two = [replace(run, sweep_id=f"{run.sweep_id}{run.repeat}") for run in few]
-    assert "add 1 repeat (`powerlab repeat SWEEP --add 1`)" in only(asked(), of_two).statement
+    of_two = [
+        replace(run, sweep_id=f"{sweep}{run.repeat}", started_at=f"2026-01-0{run.repeat + 1}T00:00:00+00:00")
+        for run in few
+    ]
+    assert f"add 1 repeat (`powerlab repeat {sweep}1 --add 1`)" in only(asked(), of_two).statement
 
 
 def test_points_that_do_not_differ_are_tied_and_listed():
