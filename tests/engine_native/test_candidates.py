@@ -104,14 +104,14 @@ def test_three_by_three_convolutions(*, images, channels, size, threads):
 @settings(deadline=None, max_examples=40)
 @given(
     groups=st.integers(2, 40),
-    inputs=st.sampled_from([1, 2, 5]),
-    outputs=st.sampled_from([1, 3]),
+    channels=st.sampled_from([(1, 1), (1, 3), (2, 1), (2, 3), (5, 1), (5, 3), (4, 4), (8, 8)]),
     size=sizes,
     strides=st.sampled_from([(1, 1), (2, 2)]),
     threads=st.integers(1, 3),
 )
-def test_convolutions_in_groups(*, groups, inputs, outputs, size, strides, threads):
+def test_convolutions_in_groups(*, groups, channels, size, strides, threads):
     generator = np.random.default_rng(3)
+    inputs, outputs = channels
     x = generator.standard_normal((1, groups * inputs, *size), dtype=np.float32)
     weights = generator.standard_normal((groups * outputs, inputs, 3, 3), dtype=np.float32)
     check_all_candidates(threads, x, weights, None, {"pads": (1, 1, 1, 1), "group": groups, "strides": strides})

@@ -95,7 +95,7 @@ def test_the_algorithm_follows_the_size(maker, channels, size, family):
     assert family in families(lower(maker.graph(y), AVX512, 2))
 
 
-@pytest.mark.parametrize("options", [{"strides": (2, 2)}, {"dilations": (16, 16)}, {"group": 8}])
+@pytest.mark.parametrize("options", [{"strides": (2, 2)}, {"dilations": (16, 16)}, {"group": 32}])
 def test_winograd_is_for_plain_convolutions_only(maker, options):
     group = options.get("group", 1)
     y = maker.conv(maker.input("x", 1, 64, 56, 56), weights(64, 64 // group, 3), **SAME, **options)
@@ -107,6 +107,13 @@ def test_depthwise_convolutions_have_their_own_kernel(maker):
     step = step_of(lower(maker.graph(y), AVX512, 2), "conv_depthwise")
     assert step.weights is not None
     assert step.weights.size == 48 * 9
+
+
+@pytest.mark.parametrize(("groups", "strides", "family"), [(8, 1, "grouped"), (16, 2, "grouped"), (4, 1, "winograd4")])
+def test_groups_of_a_few_channels_have_their_own_kernel(maker, groups, strides, family):
+    y = maker.input("x", 1, 64, 28, 28)
+    y = maker.conv(y, weights(64, 64 // groups, 3), **SAME, group=groups, strides=(strides, strides))
+    assert f"conv_{family}" in families(lower(maker.graph(y), AVX512, 2))
 
 
 @pytest.mark.parametrize(("groups", "expected"), [(2, 2), (4, 4), (8, 4), (64, 4)])

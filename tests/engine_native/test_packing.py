@@ -21,6 +21,7 @@ from powerlab.engine.codegen.pack import (
     mergeable_groups,
     pack_depthwise,
     pack_direct,
+    pack_grouped,
     pack_winograd,
     unit_bounds,
     winograd_g,
@@ -96,6 +97,17 @@ def test_depthwise_weights_come_back(tile, channels, kernel):
     np.testing.assert_array_equal(back[:channels], weights[:, 0])
     assert back.shape[0] == divide_up(channels, width) * width
     assert not back[channels:].any()
+
+
+@given(st.sampled_from(TILES), st.sampled_from([4, 8]), st.integers(1, 9))
+def test_weights_of_small_groups_come_back(tile, channels, groups):
+    width, outputs = tile[0], channels * groups
+    weights = numbered(outputs, channels, 3, 3)
+    back = pack_grouped(weights, width).reshape(-1, 3, channels, 3, width).transpose(0, 4, 2, 1, 3)
+    back = back.reshape(-1, channels, 3, 3)
+    np.testing.assert_array_equal(back[:outputs], weights)
+    assert back.shape[0] == divide_up(outputs, width) * width
+    assert not back[outputs:].any()
 
 
 @settings(deadline=None, max_examples=40)

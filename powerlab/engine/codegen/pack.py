@@ -134,6 +134,14 @@ def pack_depthwise(weights: Floats, width: int) -> Floats:
     return filled.reshape(blocks, width, kernel_h, kernel_w).transpose(0, 2, 3, 1).ravel()
 
 
+def pack_grouped(weights: Floats, width: int) -> Floats:
+    """Pack a convolution in groups, shape (C, channels of a group, kh, kw), as [block][kh][channel][kw][width]."""
+    channels, *kernel = weights.shape
+    blocks = divide_up(channels, width)
+    rows = filled_rows(weights, blocks * width)
+    return rows.reshape(blocks, width, *kernel).transpose(0, 3, 2, 4, 1).ravel()
+
+
 def fold_row(weights: Floats) -> Floats:
     """Fold kernel columns into the channels, column first: (O, I, kh, kw) becomes (O, kw * I, kh, 1).
 

@@ -78,12 +78,13 @@ static void chain_unit(const ChainImage& image, const ConvUnit& unit, float* rin
   chain_head(image, unit, ring, {needed.begin > known ? needed.begin : known, needed.end});
   Step s = depthwise;
   s.out = out;
+  const DepthwiseKind& kind = depthwise_kind(s);
   const std::int64_t slots = s.x.h;
   for (int b = 0; b < unit.blocks; ++b) {
     const std::int64_t block = unit.first_block + b;
     const float* plane = ring + block * s.x.plane - s.pad_left * s.x.pixel;
     const RowRing window{plane, s.x.row, rows.begin * s.stride_h % slots, slots};
-    depthwise_rows(s, window, block, rows.end - rows.begin, out.data + block * out.plane, nullptr);
+    depthwise_rows(s, kind, window, block, rows.end - rows.begin, out.data + block * out.plane, nullptr);
   }
 }
 

@@ -207,6 +207,7 @@ using DepthwiseFunction = void (*)(DepthwiseTile&);
 struct DepthwiseKind {
   int rows, pixels;  // of the output, at most
   DepthwiseFunction one[kDepthwiseAnyPixels], two[kDepthwiseAnyPixels];
+  int channels = 1;  // of the input that make one of the output
 };
 
 template <int... P>
@@ -254,16 +255,15 @@ static const DepthwiseKind& depthwise_kind(const Step& s) {
 }
 
 // `count` rows of one block of s.out, which begin at `out`; `ring` is where the first one reads.
-static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t block, std::int64_t count, float* out,
-                           const float* residual) {
-  const DepthwiseKind& kind = depthwise_kind(s);
+static void depthwise_rows(const Step& s, const DepthwiseKind& kind, const RowRing& ring, std::int64_t block,
+                           std::int64_t count, float* out, const float* residual) {
   const std::int64_t tiles = (s.out.w + kind.pixels - 1) / kind.pixels;
   const std::int64_t wide = s.out.w / tiles, wider = s.out.w % tiles;  // so many tiles have one pixel more
   RowRing from = ring;
   DepthwiseTile t;
   t.step = &s;
   t.ring = &from;
-  t.weights = s.weights + block * s.kernel_h * s.kernel_w * kWidth;
+  t.weights = s.weights + block * s.kernel_h * s.kernel_w * kind.channels * kWidth;
   t.bias = s.bias + block * kWidth;
   t.out_row = s.out.row;
   t.residual_row = s.y.row;
@@ -284,7 +284,7 @@ static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t bloc
   }
 }
 
-static void conv_depthwise(const Step& s, int thread, int threads) {
+static void depthwise_share(const Step& s, const DepthwiseKind& kind, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end;) {
     const Row r = row_of(unit, s.out);
@@ -292,9 +292,13 @@ static void conv_depthwise(const Step& s, int thread, int threads) {
     // The halo's first row is row 0 of a ring that has no end.
     const float* x = row_start(s.x, {r.n, r.block, -s.pad_top}) - s.pad_left * s.x.pixel;
     const RowRing ring{x, s.x.row, r.y * s.stride_h, INT32_MAX};
-    depthwise_rows(s, ring, r.block, count, row_start(s.out, r), s.y.data ? row_start(s.y, r) : nullptr);
+    depthwise_rows(s, kind, ring, r.block, count, row_start(s.out, r), s.y.data ? row_start(s.y, r) : nullptr);
     unit += count;
   }
+}
+
+static void conv_depthwise(const Step& s, int thread, int threads) {
+  depthwise_share(s, depthwise_kind(s), thread, threads);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -81,10 +81,23 @@ static inline PowerOfTwo power_of_two(Vec x) {
 
 constexpr float kLog2E = 1.44269504f;
 
-// 1 / sigmoid(x) = 1 + exp(-x)
+// 1 / sigmoid(x) = 1 + exp(-x). What has instructions to round and to scale by a power of two takes a third fewer of
+// them, and a shorter polynomial, fitted for the smallest largest relative error (8e-8), for nothing is taken from it.
 static inline Vec one_over_sigmoid(Vec x) {
+#if defined(__AVX512F__)
+  const Vec inside = clamp(x * broadcast(-kLog2E), -126.0f, 126.0f);
+  const Vec whole = _mm512_maskz_roundscale_ps(0xffff, inside, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const Vec r = inside - whole;
+  Vec sum = broadcast(0.00132764725f);
+  constexpr float kTerms[] = {0.00967554189f, 0.0555071309f, 0.240221202f, 0.693146944f, 1.00000012f};
+  for (const float coefficient : kTerms) {
+    sum = sum * r + broadcast(coefficient);
+  }
+  return broadcast(1) + _mm512_maskz_scalef_ps(0xffff, sum, whole);
+#else
   const PowerOfTwo e = power_of_two(x * broadcast(-kLog2E));
   return e.whole * e.rest + (e.whole + broadcast(1));
+#endif
 }
 
 static inline Vec sigmoid(Vec x) {

@@ -72,7 +72,7 @@ Floats filled(const std::vector<double>& values, int blocks, int width) {
 
 void check(const KernelTable& table, const char* family, const ConvCase& c, int lanes, Report& report) {
   const Problem problem(c);
-  const bool direct = std::string(family) == "conv_direct";
+  const std::string kind = family;
   Placed x(c.n, c.in, c.h, c.w, lanes, c.pad);
   Placed residual(c.n, c.out, problem.expected.h, problem.expected.w, table.vector_width, 0);
   x.put(problem.x);
@@ -80,8 +80,9 @@ void check(const KernelTable& table, const char* family, const ConvCase& c, int 
   Placed first(c.n, c.out, problem.expected.h, problem.expected.w, table.vector_width, 1);
   for (const int threads : {1, 2, 3}) {
     const int unit_blocks = threads == 2 && table.tall_blocks > 0 ? table.tall_blocks : table.tile_blocks;
-    Floats weights = direct ? pack_direct(table, problem.weights, c.groups, lanes, unit_blocks)
-                            : pack_depthwise(table, problem.weights);
+    Floats weights = kind == "conv_direct"    ? pack_direct(table, problem.weights, c.groups, lanes, unit_blocks)
+                     : kind == "conv_grouped" ? pack_grouped(table, problem.weights)
+                                              : pack_depthwise(table, problem.weights);
     for (const int split : {1, threads}) {
       Placed out(c.n, c.out, problem.expected.h, problem.expected.w, table.vector_width, 1);
       Floats bias = filled(problem.bias, out.view.blocks, table.vector_width);
@@ -182,6 +183,15 @@ void check_depthwise(const KernelTable& table, Report& report) {
       {1, 2 * v, 2 * v, 12, 12, 3, 1, 2, 2, 2 * v, false, false},
   };
   for (const ConvCase& c : cases) check(table, "conv_depthwise", c, v, report);
+}
+
+void check_grouped(const KernelTable& table, Report& report) {
+  const int v = table.vector_width;
+  for (int channels = 4; channels <= 8 && channels <= v; channels += 4) {
+    const int all = 3 * v + channels;
+    check(table, "conv_grouped", {2, all, all, 9, 23, 3, 1, 1, 1, all / channels, true, true}, v, report);
+    check(table, "conv_grouped", {1, v, v, 8, 19, 3, 2, 1, 1, v / channels, false, false}, v, report);
+  }
 }
 
 }  // namespace powerlab::engine::test

@@ -22,6 +22,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_convolutions(table, report);
   check_winograd(table, report);
   check_depthwise(table, report);
+  check_grouped(table, report);
   check_gemv(table, report);
   check_narrow(table, report);
   check_space_to_depth(table, report);

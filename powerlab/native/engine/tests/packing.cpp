@@ -39,6 +39,24 @@ Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights
   return packed;
 }
 
+// [block][kernel_h][channel of the group][kernel_w][v], as kernels/conv_grouped.hpp says.
+Floats pack_grouped(const KernelTable& table, const reference::Tensor& weights) {
+  const int v = table.vector_width, blocks = (weights.n + v - 1) / v;
+  Floats packed(static_cast<std::size_t>(blocks) * weights.h * weights.c * weights.w * v);
+  for (int o = 0; o < weights.n; ++o) {
+    for (int y = 0; y < weights.h; ++y) {
+      for (int i = 0; i < weights.c; ++i) {
+        for (int x = 0; x < weights.w; ++x) {
+          const int row = (o / v * weights.h + y) * weights.c + i;
+          packed[static_cast<std::size_t>((row * weights.w + x) * v + o % v)] =
+              static_cast<float>(weights.at(o, i, y, x, 0.0));
+        }
+      }
+    }
+  }
+  return packed;
+}
+
 std::vector<std::vector<double>> winograd_g(int m, int taps) {
   if (m == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
   if (m == 4 && taps == 3) {

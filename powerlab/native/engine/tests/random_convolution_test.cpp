@@ -171,6 +171,19 @@ void check_depthwise(const KernelTable& table, Random& random, Report& report) {
   check(table, "conv_depthwise", c, table.vector_width, 0, weights, operands, 2e-5, random, report);
 }
 
+void check_grouped(const KernelTable& table, Random& random, Report& report) {
+  Convolution c = random_convolution(random);
+  const int stride = random.whole(1, 2), channels = table.vector_width > 4 && random.coin() ? 8 : 4;
+  c.window = {3, 3, stride, stride, 1, 1, c.window.top, c.window.left};
+  c.h = random.whole(std::max(1, 3 - c.window.top - c.bottom), 12);
+  c.w = random.whole(std::max(1, 3 - c.window.left - c.right), 40);
+  c.groups = random.whole(1, 3 * table.vector_width / channels);
+  c.in = c.out = c.groups * channels;
+  const Operands operands(c, random);
+  Floats weights = pack_grouped(table, operands.weights);
+  check(table, "conv_grouped", c, table.vector_width, 0, weights, operands, 2e-5, random, report);
+}
+
 void check_winograd(const KernelTable& table, int m, int taps, Random& random, Report& report) {
   const int v = table.vector_width;
   Convolution c = random_convolution(random);
@@ -202,6 +215,7 @@ void check_random_convolutions(const KernelTable& table, Report& report) {
   for (int round = 0; round < kRounds; ++round) {
     check_direct(table, random, report);
     check_depthwise(table, random, report);
+    check_grouped(table, random, report);
     check_winograd(table, 2, 3, random, report);
     check_winograd(table, 4, 3, random, report);
     check_winograd(table, 6, 3, random, report);

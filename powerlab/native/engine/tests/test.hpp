@@ -72,6 +72,7 @@ inline int misowned(const KernelTable& table, const char* family, const Step& st
 void check_convolutions(const KernelTable& table, Report& report);
 void check_winograd(const KernelTable& table, Report& report);
 void check_depthwise(const KernelTable& table, Report& report);
+void check_grouped(const KernelTable& table, Report& report);
 void check_gemv(const KernelTable& table, Report& report);
 void check_narrow(const KernelTable& table, Report& report);
 void check_space_to_depth(const KernelTable& table, Report& report);

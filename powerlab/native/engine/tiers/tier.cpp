@@ -4,6 +4,7 @@
 #include "kernels/conv_chain.hpp"
 #include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_direct.hpp"
+#include "kernels/conv_grouped.hpp"
 #include "kernels/conv_preactivated.hpp"
 #include "kernels/conv_winograd.hpp"
 #include "kernels/copy_strided.hpp"
@@ -58,6 +59,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_winograd4x5", "conv_winograd4x5_f32_" POWERLAB_CONV_TILE, conv_winograd<4, 5>),
     POWERLAB_KERNEL("conv_chain", "conv_chain_f32_" POWERLAB_CONV_TILE, conv_chain),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32", conv_depthwise),
+    POWERLAB_KERNEL("conv_grouped", "conv_grouped_f32", conv_grouped),
     POWERLAB_KERNEL("gemv", "gemv_f32_4x8", gemv),
     POWERLAB_KERNEL("gemv_bf16w", "gemv_bf16w_4x8", gemv_narrow<Bfloat16Weights>),
     POWERLAB_KERNEL("gemv_fp16w", "gemv_fp16w_4x8", gemv_narrow<HalfWeights>),

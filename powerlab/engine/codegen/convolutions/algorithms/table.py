@@ -9,6 +9,7 @@ from powerlab.engine.codegen.convolutions.algorithms.depthwise import DepthwiseC
 from powerlab.engine.codegen.convolutions.algorithms.direct import DirectConvolution
 from powerlab.engine.codegen.convolutions.algorithms.direct_pairs import PairConvolution
 from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.grouped import GroupedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
@@ -25,6 +26,7 @@ _ALL: tuple[Algorithm, ...] = (
     WinogradConvolution(tile=4, kernel=5, input_transform_cycles=460, output_transform_cycles=360),
     FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),
+    GroupedConvolution(),
     PreactivatedConvolution(),
     PairConvolution(BF16),
     PairConvolution(FP16),
