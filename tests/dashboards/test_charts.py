@@ -15,7 +15,9 @@ from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.power import Part, Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run
+from powerlab.domain.workload import Processor
 from powerlab.measure.percentiles.latency import is_latency
+from powerlab_dashboards.charts.axes import axes_of, numeric_axis
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, legend_above, plain
 from powerlab_dashboards.charts.choice import Choice
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
@@ -101,6 +103,15 @@ class TestHeatmap:
             assert panel["z"][row][column] == metric.value
             assert "±" in panel["text"][row][column]
             assert "95 % interval" in panel["customdata"][row][column][0]
+
+    def test_a_card_s_one_thread_is_no_number_to_compare(self) -> None:
+        both = xavier_summaries(threads=(8,), processors=(Processor.CPU, Processor.GPU))
+        points = [summary.point for summary in both]
+        assert [one.title for one in axes_of(points)] == ["batch", "mode"]
+        assert numeric_axis(points).title == "batch"
+        assert numeric_axis(points, "threads").title == "threads"
+        several = xavier_summaries(threads=(1, 8), processors=(Processor.CPU, Processor.GPU))
+        assert axes_of([summary.point for summary in several])[0].title == "threads"
 
     def test_the_unit_and_the_provenance_are_in_words(self) -> None:
         made = figure(self.chart, xavier_summaries())

@@ -9,6 +9,7 @@ from powerlab.analysis.dimensions import Dimension, varied
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.model_name import short
 from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Processor
 from powerlab_dashboards.format import model_label
 
 MODEL = "model"
@@ -16,23 +17,23 @@ THREADS = "threads"
 MODE = "mode"
 
 
-def axes_of(points: Iterable[Point], x: str = "", y: str = "") -> tuple[Dimension | None, Dimension | None]:
+def axes_of(points: Sequence[Point], x: str = "", y: str = "") -> tuple[Dimension | None, Dimension | None]:
     """Return a heatmap's dimensions: those that were asked for if they varied, else threads by power mode, or others.
 
     Returns:
         The horizontal and the vertical one; None where no dimension is left.
     """
     found = {dimension.title: dimension for dimension in varied(points)}
-    usual = [*(title for title in (THREADS, *_numeric(found.values())) if title in found), *_apart(found)]
+    usual = [*(title for title in (*_threads(points), *_numeric(found.values())) if title in found), *_apart(found)]
     horizontal = _first([x, *usual], found, but=y if y != x else "")
     vertical = _first([y, MODE, *_apart(found)], found, but=horizontal)
     return found.get(horizontal), found.get(vertical)
 
 
-def numeric_axis(points: Iterable[Point], x: str = "") -> Dimension | None:
+def numeric_axis(points: Sequence[Point], x: str = "") -> Dimension | None:
     """Return the dimension of numbers to draw lines over: the one asked for, else threads, else any that varied."""
     found = {dimension.title: dimension for dimension in varied(points) if dimension.numeric}
-    return found.get(_first([x, THREADS, *found], found))
+    return found.get(_first([x, *_threads(points), *found], found))
 
 
 def work_label(point: Point) -> str:
@@ -47,6 +48,14 @@ def by_work(summaries: Sequence[PointSummary]) -> dict[str, list[PointSummary]]:
     for summary in summaries:
         found.setdefault(work_label(summary.point), []).append(summary)
     return found
+
+
+def _threads(points: Iterable[Point]) -> list[str]:
+    """Return the title of threads where some processor had several counts: that a card has one is no comparison."""
+    counts: dict[Processor, set[int]] = {}
+    for point in points:
+        counts.setdefault(point.workload.processor, set()).add(point.threads)
+    return [THREADS] if any(len(found) > 1 for found in counts.values()) else []
 
 
 def _first(titles: Sequence[str], found: dict[str, Dimension], but: str = "") -> str:

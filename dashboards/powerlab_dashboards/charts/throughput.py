@@ -29,7 +29,7 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     found = [summary for summary in summaries if summary.metric(METRIC) is not None]
     if not found:
         return NoChart(no_figures(summaries))
-    over = numeric_axis((summary.point for summary in found), view.choice.x)
+    over = numeric_axis([summary.point for summary in found], view.choice.x)
     if over is None:
         return NoChart(_nothing_to_draw_over(found))
     theme, words = view.theme, provenance_words(summaries, METRIC)
