@@ -79,13 +79,17 @@ def verdict_words(ratio: Ratio, *, claimed: bool) -> str:
 
 
 def percent_words(value: float, low: float, high: float) -> str:
-    """Return a margin with its interval in percent: ``12.1 % ± 3.0 %``, or both ends where its sides differ much."""
+    """Return a margin with its interval in percent: ``12.1 % ± 3.0 %``, or both ends where its sides differ much.
+
+    An interval that excludes 0 is printed so that it does: ``5.0 % (0.04 % to 10.1 %)``, not ``5.0 % ± 5.1 %``.
+    """
     below, above = 100 * (value - low), 100 * (high - value)
     places = interval_decimals(max(below, above))
     if places is None:
         return f"{_number(100 * value)} %"
-    if lopsided(below, above):
-        return f"{100 * value:.{places}f} % ({100 * low:.{places}f} % to {100 * high:.{places}f} %)"
+    if lopsided(below, above) or (low > 0 and round(max(below, above), places) >= round(100 * value, places)):
+        finer = max(places, significant_decimals(100 * low, 1)) if low > 0 else places
+        return f"{100 * value:.{places}f} % ({100 * low:.{finer}f} % to {100 * high:.{places}f} %)"
     return f"{100 * value:.{places}f} % ± {max(below, above):.{places}f} %"
 
 

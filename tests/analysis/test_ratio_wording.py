@@ -50,6 +50,15 @@ def test_a_win_is_claimed_only_where_the_interval_excludes_one(ratio):
     assert said.startswith("winner: beats 1 thread by" if better else "tied with 1 thread (latency ratio")
 
 
+@given(st.floats(1e-6, 0.5), st.floats(1e-6, 0.5), st.floats(1e-6, 0.5))
+def test_an_interval_above_zero_is_not_printed_as_one_with_zero_in_it(low, below, above):
+    said = percent_words(low + below, low, low + below + above)
+    numbers = [float(word) for word in re.findall(_NUMBER, said)]
+    assert "±" not in said or numbers[0] > numbers[1]
+    assert "(" not in said or numbers[1] > 0
+    assert percent_words(0.0503, 0.0004, 0.101) == "5.0 % (0.04 % to 10.1 %)"
+
+
 @given(ratios(), st.booleans())
 def test_a_verdict_names_the_better_one_and_a_percentage_above_zero(ratio, claimed):
     said = verdict_words(ratio, claimed=claimed)
