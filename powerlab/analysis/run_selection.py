@@ -63,6 +63,12 @@ def selection(word: str) -> Selection:
     return Selection(word=word, sweep=place, wanted=dict(map(_pair, chosen)))
 
 
+def narrowed(word: str, title: str) -> str:
+    """Return a word that selects by one more dimension, given by its title: ``SWEEP:engine=ncnn,mode=VALUE``."""
+    _, chosen = _split(word)
+    return f"{word}{',' if chosen else ':'}{title.replace(' ', '-')}=VALUE"
+
+
 def key_names() -> tuple[str, ...]:
     """Return the keys that are dimensions, as they are written here."""
     return tuple(dimension.title.replace(" ", "-") for dimension in DIMENSIONS)

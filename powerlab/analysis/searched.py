@@ -30,8 +30,21 @@ def runs_in_contest(runs: Sequence[Run], plan: SweepPlan) -> list[Run]:
     return [run for run in runs if run.point in kept]
 
 
-def search_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
-    """Return what a search has measured, and what proposed modes gained; nothing where nobody searched."""
+_ENDS = {
+    False: "that another one is better is unlikely by the search's model (5 % at most).",
+    True: "the search was interrupted, so another one may well be better.",
+    None: "a search that ends by itself leaves at most 5 % that another one is better, by its model.",
+}
+
+
+def search_notes(runs: Sequence[Run], plan: SweepPlan, *, interrupted: bool | None = None) -> list[str]:
+    """Return what a search has measured, and what proposed modes gained; nothing where nobody searched.
+
+    Args:
+        runs: those of the sweep.
+        plan: the sweep's.
+        interrupted: whether it was ended before its end; None where nobody knows.
+    """
     if plan.search_percent == 0:
         return []
     measured = len({run.point.id for run in runs})
@@ -39,7 +52,7 @@ def search_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
     lines = [
         f"Search for {sought} (by more than {plan.search_percent:g} %): {measured} of {plan.point_count} points "
         f"measured, {len(runs)} runs of {plan.point_count * plan.repeats}. The answer compares the points with "
-        f"{plan.repeats} runs; that another one is better is unlikely by the search's model (5 % at most)."
+        f"{plan.repeats} runs; {_ENDS[interrupted]}"
     ]
     return lines + proposal_notes(runs, plan)
 

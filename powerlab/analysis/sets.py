@@ -14,7 +14,9 @@ from statistics import median
 
 from powerlab.analysis.blocks import Place, blocks_of
 from powerlab.analysis.comparison import Ratio, compare, holm
+from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.analysis.matches import Match, Side, all_but, claimed
+from powerlab.analysis.run_selection import narrowed
 from powerlab.analysis.summary import summarise
 from powerlab.analysis.verdict import Standing, judged, lacking, missing_repeats
 from powerlab.analysis.wording import counted
@@ -153,9 +155,15 @@ def _by_place(one: RunSet, kept: Callable[[Point], Place], ignored: Sequence[str
         if len({run.point for run in runs}) > 1:
             raise PowerlabError(
                 f"without {' and '.join(ignored)} several points of {one.label} are alike; select fewer of them, such "
-                f"as {one.label}:{ignored[0]}=VALUE."
+                f"as {narrowed(one.label, _telling(runs, ignored))}."
             )
     return found
+
+
+def _telling(runs: Sequence[Run], ignored: Sequence[str]) -> str:
+    """Return the first of some dimensions in which the points of runs differ."""
+    readers = {dimension.title: dimension.read for dimension in DIMENSIONS}
+    return next(title for title in ignored if len({readers[title](run.point) for run in runs}) > 1)
 
 
 def _matches(name: str, ones: _Places, others: _Places, *, one_device: bool) -> list[Match]:

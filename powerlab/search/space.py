@@ -96,6 +96,7 @@ def _labels(points: Sequence[Point], traits: Mapping[str, Traits]) -> NDArray[np
             str(point.workload.scenario),
             point.cores,
             traits[point.mode].label,
+            str(traits[point.mode].of_vendor),
             "default" if point.spin_us is None else "",
         ]
         for point in points

@@ -24,10 +24,12 @@ class Traits:
     Attributes:
         numbers: by key (``cores``, ``cpu-max``), in the unit that all names of that key use.
         label: the parts that are no numbers; empty where there are none.
+        of_vendor: whether a vendor's mode sets all that it has no cap for; if not, that stays as it is now.
     """
 
     numbers: Mapping[str, float] = field(default_factory=dict)
     label: str = ""
+    of_vendor: bool = False
 
 
 def traits_of(name: str, vendor: Mapping[str, Mapping[str, float]]) -> Traits:
@@ -39,12 +41,13 @@ def traits_of(name: str, vendor: Mapping[str, Mapping[str, float]]) -> Traits:
     """
     numbers: dict[str, float] = {}
     words: list[str] = []
+    of_vendor = False
     for part in (one.strip() for one in name.split(JOINT)):
         match = _NUMBER.fullmatch(part)
         if match is not None and float(match["value"]) > 0:
             numbers[match["key"]] = float(match["value"])
         elif part in vendor:
-            numbers = {**vendor[part], **numbers}
+            numbers, of_vendor = {**vendor[part], **numbers}, True
         elif part != CURRENT_MODE_NAME:
             words.append(part)
-    return Traits(numbers=numbers, label=JOINT.join(sorted(words)))
+    return Traits(numbers=numbers, label=JOINT.join(sorted(words)), of_vendor=of_vendor)

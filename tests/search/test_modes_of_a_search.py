@@ -53,6 +53,13 @@ def test_twice_the_threads_are_one_octave_and_an_uncapped_clock_lies_above_all_c
     assert clocks["current"] > clocks["cpu-max=1000000kHz"]
 
 
+def test_a_vendors_mode_without_caps_is_no_twin_of_the_current_settings():
+    plan = SweepPlan(models=("m",), threads=(1,), modes=("current", "MAXN", "15W", "cpu-max=500000kHz"))
+    space = space_of(plan.points(), {"MAXN": {}, "15W": {"cpu-max": 900000.0}})
+    labels = {point.mode: tuple(row) for point, row in zip(space.points, space.labels, strict=True)}
+    assert labels["MAXN"] == labels["15W"] != labels["current"] == labels["cpu-max=500000kHz"]
+
+
 OFFERED = (
     CURRENT_MODE,
     mode("MAXN"),

@@ -158,6 +158,8 @@ def test_the_answer_compares_what_was_repeated_and_a_full_grid_all(carried_out):
     assert runs_in_contest(runs, PLAN) == runs
     assert search_notes(runs, PLAN) == []
     assert search_notes(runs, plan)[0].startswith("Search for latency, throughput, efficiency (by more than 1 %): ")
+    assert "unlikely" in search_notes(runs, plan, interrupted=False)[0]
+    assert "another one may well be better" in search_notes(runs, plan, interrupted=True)[0]
 
 
 def test_what_proposed_modes_gain_is_said_beside_the_best_named_one(carried_out):

@@ -49,13 +49,15 @@ def _sentence(best: Best, point: str, sweep: str) -> str:
     return f"Best {best.goal}: {figure} with {point}; {best.statement}{command}."
 
 
-def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
-    """Return the notes below the table: the rigour, what the power covers, and the findings."""
+def notes(
+    runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan, *, interrupted: bool | None = None
+) -> list[str]:
+    """Return the notes below the table: the rigour, what a search says, what the power covers, and the findings."""
     repeats = f"{plan.repeats} repeats" + (f" to {plan.most_repeats}" if plan.until_percent else "")
     level = LEVELS[plan.rigour]
     lines = [f"Rigour {plan.rigour} ({level.words}): runs of at least {plan.duration_s:g} s, {repeats}."]
     lines += until_notes(runs, plan)
-    lines += search_notes(runs, plan)
+    lines += search_notes(runs, plan, interrupted=interrupted)
     lines += _engines(runs)
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do.")

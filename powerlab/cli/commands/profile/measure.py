@@ -104,7 +104,7 @@ def show(
     if made.runs:
         print_neatly(console, sweep_table(summaries, console.width))
     sentences = (
-        *notes(made.runs, capabilities.total, plan),
+        *notes(made.runs, capabilities.total, plan, interrupted=made.interrupted),
         *answer(runs_in_contest(made.runs, plan), host_options(args)),
         *points_in_words(summaries, factors),
     )
