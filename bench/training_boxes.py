@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from powerlab.engine import Session
-from powerlab.engine.passes import optimise
 from powerlab.engine.training import Adam, TrainingSession
 
 SIZE, BATCH, TESTED = 96, 8, 64
@@ -83,13 +81,11 @@ def main() -> None:
         slices=asked.slices,
     )
     random, others = np.random.default_rng(1), images(np.random.default_rng(2), TESTED)
-    batch = BATCH // asked.slices
     table = Table("steps", "loss of the latest", "objects found, %", "seconds")
     begin, loss = time.monotonic(), float("nan")
     for step in range(asked.steps + 1):
         if step % asked.every == 0 or step == asked.steps:
-            session = Session(optimise(training.graph()), threads=asked.threads)
-            parts = [session.run({"x": others[0][at : at + batch]}) for at in range(0, TESTED, batch)]
+            parts = [training.answers({"x": others[0][at : at + BATCH]}) for at in range(0, TESTED, BATCH)]
             boxes = np.concatenate([best_boxes(list(part.values())) for part in parts])
             found = found_percent(boxes, others[1][:, 0])
             table.add_row(str(step), f"{loss:.2f}", f"{found:.0f}", f"{time.monotonic() - begin:.0f}")

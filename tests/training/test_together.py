@@ -109,8 +109,21 @@ def test_a_loss_that_is_not_finite_stops_all():
         return str(stopped.value)
 
     first, second = in_threads(stop, (network(4), network(4)))
-    assert "it is finite in this process, and not in another one" in first
+    assert "it is finite in this process, and in another process it is not" in first
     assert "the numbers of 'x' were not all finite" in second
+
+
+def test_a_batch_that_one_refuses_stops_no_process_for_ever():
+    def go_on(session: TrainingSession, rank: int) -> tuple[str, list[float], dict[str, np.ndarray]]:
+        x, labels = (array[4 * rank : 4 * rank + 4] for array in batch(0))
+        with pytest.raises(PowerlabError) as refused:
+            session.step(x, labels + 1000 * rank)
+        return str(refused.value), *learn(session, rank)
+
+    (first, *one), (second, *other) = in_threads(go_on, (network(4), network(4)))
+    assert first.startswith("step 1 was made by no process, because another process was given a batch")
+    assert second.startswith("the label 1")
+    check([tuple(one), tuple(other)])  # as if that batch had never been
 
 
 def test_other_weights_are_refused():
@@ -161,6 +174,10 @@ def test_what_mpirun_says_becomes_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     sentence = "process 3 of 4 failed with exit status 1: ValueError: the file is empty; mend that and start them again"
     with pytest.raises(PowerlabError, match=sentence):
+        run_together(["program.py"], 4)
+    several = said.replace("The first", "PowerlabError: step 1 was made by no process, because another process\nThe first")
+    fake.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{several}END\nexit 1\n")
+    with pytest.raises(PowerlabError, match="one of 4 processes failed with exit status 1: ValueError: the file is em"):
         run_together(["program.py"], 4)
     with pytest.raises(PowerlabError, match="1 process or more, not 0"):
         run_together(["program.py"], 0)

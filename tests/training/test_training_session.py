@@ -8,7 +8,10 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
 from powerlab.engine.training import OPTIMIZERS, Adam, Sgd, TrainingSession
+from small_network import write_small_network
 from training.numeric import cross_entropy, evaluated, slopes
 
 BATCH, FEATURES, HIDDEN, CLASSES = 32, 16, 32, 5
@@ -121,6 +124,21 @@ def test_threads_change_no_bit(data):
     for losses, weights in results[1:]:
         assert losses == results[0][0]
         assert all(np.array_equal(weights[name], results[0][1][name]) for name in weights)
+
+
+@pytest.mark.parametrize("slices", [1, 2])
+def test_answers_are_those_of_the_model_as_it_is_now(tmp_path, slices):
+    path = write_small_network(tmp_path / "small.onnx")  # with a batch norm
+    session, random = TrainingSession(path, batch_size=4, threads=1, slices=slices), np.random.default_rng(0)
+    for _ in range(2):
+        images = random.standard_normal((4, 3, 32, 32)).astype(np.float32)
+        session.step(images, random.integers(0, 2, 4))
+        now = Session(optimise(session.graph()), threads=1)
+        size = 4 // slices
+        wanted = np.concatenate([now.run({"x": images[at : at + size]})["y"] for at in range(0, 4, size)])
+        np.testing.assert_allclose(session.answers(images)["y"], wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(PowerlabError, match="the input 'x' has shape"):
+        session.answers(images[:3])
 
 
 def test_labels_out_of_range_are_told_and_change_nothing(data):

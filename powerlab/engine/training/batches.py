@@ -46,21 +46,35 @@ class Batches:
             PowerlabError: an input or label is missing or does not fit.
         """
         target = self._step.target
-        named = dict(inputs) if isinstance(inputs, Mapping) else {self._data[0].name: inputs}
-        dtypes = {info.name: info.dtype for info in self._data} | {target.name: target.dtype}
+        dtypes = self._dtypes | {target.name: target.dtype}
         shapes = self.inputs | {target.name: self.labels_shape}
-        arrays = checked_inputs(shapes, dtypes, {**named, target.name: labels})
-        arrays |= target.prepare(arrays.pop(target.name))
-        given = {
-            name: as_floats(array) if element_of(array.dtype) is Element.INT else readable(array)
-            for name, array in arrays.items()
-        }
+        arrays = checked_inputs(shapes, dtypes, {**self._named(inputs), target.name: labels})
+        given = _for_plans(arrays | target.prepare(arrays.pop(target.name)))
         for mask in self._step.masks:
             elements = self._slices * self._step.graph.tensors[mask.input].elements
             kept = self._random.random(elements, np.float32) >= mask.ratio
             given[mask.input] = kept.astype(np.float32) / np.float32(1 - mask.ratio)
         return given
 
+    def without_labels(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, Floats]:
+        """Return the inputs of the whole batch alone; raises as :meth:`given` does."""
+        return _for_plans(checked_inputs(self.inputs, self._dtypes, self._named(inputs)))
+
+    @property
+    def _dtypes(self) -> dict[str, np.dtype[Any]]:
+        return {info.name: info.dtype for info in self._data}
+
+    def _named(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, NDArray[Any]]:
+        return dict(inputs) if isinstance(inputs, Mapping) else {self._data[0].name: inputs}
+
     def _whole(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of what is given for all slices from that of one."""
         return shape if self._slices == 1 else (shape[0] * self._slices, *shape[1:])
+
+
+def _for_plans(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """Return arrays as plans read them."""
+    return {
+        name: as_floats(array) if element_of(array.dtype) is Element.INT else readable(array)
+        for name, array in arrays.items()
+    }

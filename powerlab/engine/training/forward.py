@@ -109,12 +109,17 @@ class _Network:
         return name
 
 
+def composed(graph: Graph) -> Graph:
+    """Return a network, composed of operators that have gradients as far as that can be."""
+    for rewrite in (expand_einsum, expand_attention, expand_rotary, drop_dead):
+        graph = rewrite(graph)
+    return graph
+
+
 def forward_pass(graph: Graph) -> Forward:
-    """Return the forward pass of a network, composed of operators that have gradients as far as that can be.
+    """Return the forward pass of a network.
 
     Raises:
         PowerlabError: a layer cannot be trained; names it.
     """
-    for rewrite in (expand_einsum, expand_attention, expand_rotary, drop_dead):
-        graph = rewrite(graph)
-    return _Network(graph).forward()
+    return _Network(composed(graph)).forward()

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.training.together import ELSEWHERE
 
 EXIT_INVALID = 2
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+) \(([^)]*)\)")
@@ -58,9 +59,12 @@ def _reason(said: str, status: int, processes: int) -> str:
         )
     if failed := _FAILED.search(said):
         rank, code = failed.groups()
-        last = next((line.strip() for line in said.splitlines() if re.match(r"\S*(Error|Exception)\b", line)), "")
-        told = f": {last.rstrip('.')}" if last else ""
-        return f"process {rank} of {processes} failed with exit status {code}{told}; mend that and start them again."
+        errors = [line.strip() for line in said.splitlines() if re.match(r"\S*(Error|Exception)\b", line)]
+        causes = [line for line in errors if ELSEWHERE not in line]
+        # Where one process tells of another, mpirun names the one that was quicker to end, which may be either.
+        which = f"process {rank} of {processes}" if causes == errors else f"one of {processes} processes"
+        told = f": {(causes or errors)[0].rstrip('.')}" if errors else ""
+        return f"{which} failed with exit status {code}{told}; mend that and start them again."
     lines = [line.strip() for line in said.splitlines() if line.strip("- ")]
     return f"mpirun failed with exit status {status}: {' '.join(lines)[:300] or 'it says nothing'}."
 

@@ -19,6 +19,7 @@ from powerlab.engine.runtime.plan import thread_pool
 from powerlab.engine.session import SPIN_US, check_threads
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.tiers import FP32
+from powerlab.engine.training.answers import Answers
 from powerlab.engine.training.batches import Batches
 from powerlab.engine.training.diagnosis import FINITE, origin
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
@@ -28,7 +29,7 @@ from powerlab.engine.training.slices import sliced_graph
 from powerlab.engine.training.state import State
 from powerlab.engine.training.step import training_step
 from powerlab.engine.training.stretches import stretches
-from powerlab.engine.training.together import Alone, Group, check_alike
+from powerlab.engine.training.together import ELSEWHERE, Alone, Group, check_alike
 
 
 class TrainingSession:
@@ -105,6 +106,7 @@ class TrainingSession:
         self._state.build()
         self._stretches = stretches(self._plan, self._state.gradient_floats, self._group.size)
         self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
+        self._answers: Answers | None = None
         sent = [one.gradients for one in self._stretches if one.gradients]
         check_alike(self._group, (self.inputs, slices, loss, precision, self._optimizer, sent), self._state.kept)
 
@@ -136,7 +138,12 @@ class TrainingSession:
             PowerlabError: an input or label is missing or does not fit, or the loss is not finite, which names the
                 first layer whose output is not; weights stay as they were before the step.
         """
-        given, statistics = self._batches.given(inputs, labels), self._state.statistics()
+        try:
+            given = self._batches.given(inputs, labels)
+        except PowerlabError:
+            self._sit_out()
+            raise
+        statistics = self._state.statistics()
         self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
         loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, statistics)
         self.part_ns[UPDATE] = self._update.run_some(self._update.bound(self._of_update()), 0, len(self._update.labels))
@@ -161,6 +168,21 @@ class TrainingSession:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
         return self._state.weights()
 
+    def answers(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, NDArray[np.float32]]:
+        """Return what the model as it is now answers to a batch, in float32: output name -> array.
+
+        That is planned at the first call.
+
+        Raises:
+            PowerlabError: an input is missing or does not fit, or there is not enough memory.
+        """
+        given = self._batches.without_labels(inputs)
+        if self._answers is None:
+            moved = (*self._step.parameters, *(one.before for one in self._step.statistics))
+            self._answers = Answers(self._state.network, moved, training_tier(FP32), self._pool)
+        found = [self._answers.of(self._state.arrays(given, number)) for number in range(self.slices)]
+        return {name: np.concatenate([one[name] for one in found]) for name in found[0]} if self.slices > 1 else found[0]
+
     def graph(self) -> Graph:
         """Return the model as it is now, not optimised: to write as ONNX, or for a Session after ``optimise``."""
         network = self._state.network
@@ -169,6 +191,14 @@ class TrainingSession:
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the gradients of the latest step by parameter."""
         return self._state.gradients(self._shares)
+
+    def _sit_out(self) -> None:
+        """Add numbers that are none to all that the others wait for, so that they refuse this step, too."""
+        for stretch in self._stretches:
+            floats = (self._state.gradient_floats[name] for name in stretch.gradients)
+            self._group.begin([np.full(count, np.nan, np.float32) for count in floats])
+        self._group.finish()
+        self._group.add_up([np.array([np.nan, 1], np.float32)])
 
     def _learn(self, given: Mapping[str, Floats], number: int) -> float:
         """Go forward and backward over a slice, add its gradients, and return its loss.
@@ -198,7 +228,7 @@ class TrainingSession:
             given: what the step was given.
             statistics: running statistics before it.
         """
-        before_ns, total = time.perf_counter_ns(), np.array([loss], np.float32)
+        before_ns, total = time.perf_counter_ns(), np.array([loss, 0], np.float32)
         self._group.finish()
         self._group.add_up([total])
         self.reduce_ns += time.perf_counter_ns() - before_ns
@@ -206,6 +236,11 @@ class TrainingSession:
             self._state.average_statistics(self._group)
             return float(total[0]) / self._shares
         self._state.restore(statistics)
+        if total[1]:
+            raise PowerlabError(
+                f"step {self.steps_done + 1} was made by no process, because {ELSEWHERE} was given a batch that it "
+                "refused; weights are as before this step, and the next one may follow."
+            )
         raise PowerlabError(
             f"the loss of step {self.steps_done + 1} is {total[0] / self._shares:g}: {self._origin(loss, given)}; "
             "weights are as before this step: train with a lower learning rate, or look at the data."
@@ -214,7 +249,7 @@ class TrainingSession:
     def _origin(self, loss: float, given: Mapping[str, Floats]) -> str:
         """Return where a loss that is not finite comes from."""
         if math.isfinite(loss):
-            return "it is finite in this process, and not in another one"
+            return f"it is finite in this process, and in {ELSEWHERE} it is not"
         found = (
             origin(self._step.forward, self._state.arrays(given, number), self._tier, self._pool)
             for number in range(self.slices)

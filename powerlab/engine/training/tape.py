@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,11 @@ class GraphTape:
         self._inputs.append(info)
         self._tensors[info.name] = info
         return info.name
+
+    @property
+    def constants(self) -> Set[str]:
+        """Names of the tensors whose values are known."""
+        return self._constants.keys()
 
     def release(self, constants: Iterable[str]) -> None:
         """Let constants be inputs of the graph: a run brings their values."""

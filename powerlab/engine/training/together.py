@@ -19,6 +19,9 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.program.program import Floats
 
+ELSEWHERE = "another process"
+"""Stands in every sentence of a process that ends a step because of what another one met."""
+
 
 class Group(Protocol):
     """The processes.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Workload
-from powerlab.engine import Session
-from powerlab.engine.passes import optimise
 from powerlab.engine.training import TrainingSession
 from powerlab.engine.training.optimizers import optimizer_named
 from powerlab.measure.labelled_images import LabelledImages, filled_batches
@@ -105,11 +103,9 @@ def _percent_right(
     places: NDArray[np.int64],
 ) -> float:
     """Return how many images are told right by the model as it is now, in percent."""
-    graph = session.graph()
-    answers, size = Session(optimise(graph), threads=session.threads), graph.inputs[0].shape[0]
-    right = 0
+    right, size = 0, next(iter(session.inputs.values()))[0]
     for batch, kept in filled_batches(places.size, size):
         taken = places[batch]
-        (scores,) = answers.run({name: value[taken] for name, value in inputs.items()}).values()
+        (scores,) = session.answers({name: value[taken] for name, value in inputs.items()}).values()
         right += int(np.count_nonzero(scores[:kept].argmax(axis=1) == labels[taken[:kept]]))
     return 100 * right / places.size
