@@ -24,6 +24,7 @@ from powerlab.protocol.messages import (
     Lease,
     LeaseReply,
     LeaseRequest,
+    Meeting,
     Problem,
     RebootNotice,
     RunUpload,
@@ -145,6 +146,25 @@ class Client:
     def finish(self, job_id: str, message: Finish) -> None:
         """End a job."""
         self._send("POST", f"/jobs/{job_id}/finish", message)
+
+    def tell_meeting(self, job_id: str, message: Meeting) -> None:
+        """Say where the other devices of a cluster are waited for."""
+        self._send("POST", f"/jobs/{job_id}/meeting", message)
+
+    def own_address(self) -> str:
+        """Return the address of this device on the way to the server.
+
+        Raises:
+            ServerUnreachableError: there is no way.
+        """
+        address = urllib3.util.parse_url(self._base)
+        family = socket.AF_INET6 if ":" in (address.host or "") else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as way:
+                way.connect(((address.host or "").strip("[]"), address.port or 80))  # sends nothing
+                return str(way.getsockname()[0])
+        except OSError as error:
+            raise ServerUnreachableError(f"there is no way to {self._base} ({error})") from error
 
     def put_run(self, message: RunUpload) -> Stored:
         """Upload a run."""

@@ -15,7 +15,7 @@ from powerlab.domain.device_state import ClockOffset
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.order import Done, Stage
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import Backlog, Description, Finish, Lease, RebootNotice
+from powerlab.protocol.messages import Backlog, Description, Finish, Lease, Meeting, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.sweep.events import (
     CoolingDown,
@@ -29,6 +29,7 @@ from powerlab.sweep.events import (
     SweepStarted,
 )
 from powerlab.sweep.host import Host
+from powerlab_agent import clusters
 from powerlab_agent.client import CONFLICT, STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.clock import ServerClock
 from powerlab_agent.heartbeat import Heartbeat
@@ -154,7 +155,9 @@ class Daemon:
         try:
             while not self._stop.is_set():
                 lease = self._held_lease() or self._new_lease()
-                if lease is not None:
+                if lease is not None and lease.part is not None:
+                    self._follow(lease)
+                elif lease is not None:
                     self._carry_out(lease)
                 elif self.once:
                     return False
@@ -239,6 +242,19 @@ class Daemon:
         if stages:  # without a heartbeat, which would shorten the time that the server grants
             self._reboot(lease, stages)
 
+    def _follow(self, lease: Lease) -> None:
+        """Do another device's bidding for a job; that one has all results, and says how the job ends."""
+        _log.info("sweep %s begins, of several devices", lease.sweep_id)
+        self._halt_sweep = threading.Event()
+        if self._stop.is_set():
+            self._halt_sweep.set()
+        with Heartbeat(self.client, lease, lambda: None, lambda: self.status.waits, self.backlog):
+            if self._fetch_models(lease) is None:
+                watched = nullcontext() if self.telemetry is None else self.telemetry.job(lease.sweep_id)
+                with self.status.job(), watched:
+                    clusters.follow(lease, self.host, self._halt_sweep)
+        self._stop.wait(clusters.PAUSE_S)
+
     def _reboot(self, lease: Lease, stages: tuple[Stage, ...]) -> None:
         """Reboot into a sweep's next power modes, unless the sweep is not wanted any more; all it has is uploaded."""
         notice = RebootNotice(fencing_token=lease.fencing_token, mode=" and ".join(stages[0].modes), down_s=DOWN_S)
@@ -260,8 +276,17 @@ class Daemon:
         if ended is None:
             watched = nullcontext() if self.telemetry is None else self.telemetry.job(lease.sweep_id)
             with self.status.job(), watched:
-                ended = self._measure(lease)
+                ended = self._led(lease)
         return ended
+
+    def _led(self, lease: Lease) -> _Ended:
+        """Measure, with the other devices of the job where it has some."""
+
+        def tell(meeting: Meeting) -> None:
+            self._insist(lambda: self.client.tell_meeting(lease.job_id, meeting))
+
+        with clusters.leading(lease, self.client, self.host, self._halt_sweep, tell):
+            return self._measure(lease)
 
     def _see_through(self, lease: Lease, measure: Callable[[], _Ended]) -> tuple[Stage, ...]:
         """Measure, upload everything, say how it ended, and let go of the job.

@@ -34,6 +34,8 @@ def value_words(dimension: Dimension, point: Point) -> str:
         return count(point.workload.slices, "slice")
     if dimension.title == "queues":
         return count(point.workload.queues, "queue")
+    if dimension.title == "devices":
+        return count(point.workload.nodes, "device")
     if dimension.title == "model":
         return model_label(point.workload.model)
     value = dimension.read(point) or (_("default") if dimension.otherwise else "")

@@ -92,6 +92,7 @@ TERMS = (
     mark("slices"),
     mark("recompute"),
     mark("queues"),
+    mark("devices"),
     mark("threads"),
     mark("spin us"),
     mark("cores"),

@@ -94,6 +94,8 @@ def work_of(point: Point) -> str:
     parts = [short(load.model)]
     if load.trains:
         parts.append(f"trained by {load.optimizer}")
+    if load.nodes > 1:
+        parts.append(f"on {load.nodes} devices")
     if load.scenario is not Scenario.SINGLE_STREAM:
         parts.append(load.scenario.value)
     if load.latency_bound_ms:

@@ -34,6 +34,7 @@ _WORDS = {
     "sampling": "power between samples",
     "in-step": "parts of a query that a part-time sensor never saw",
     "edge": "window edges between samples",
+    "clock": "clock of another device",
     "lag": "sensor lag",
     "gap": "gaps in the samples",
     "drift": "drift between the idle baselines",

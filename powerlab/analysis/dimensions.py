@@ -34,7 +34,7 @@ class Dimension:
         """Return a point's value in the words of sentences: ``2 threads``."""
         value = self.read(point) or self.otherwise
         said = self.words.format(value) if value else ""
-        return said.removesuffix("s") if said in {"1 threads", "1 slices", "1 queues"} else said
+        return said.removesuffix("s") if said in {"1 threads", "1 slices", "1 queues", "1 devices"} else said
 
 
 DIMENSIONS: tuple[Dimension, ...] = (
@@ -76,6 +76,9 @@ DIMENSIONS: tuple[Dimension, ...] = (
     ),
     Dimension(
         title="queues", read=lambda point: str(point.workload.queues), usual="1", words="{} queues", numeric=True
+    ),
+    Dimension(
+        title="devices", read=lambda point: str(point.workload.nodes), usual="1", words="{} devices", numeric=True
     ),
     Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads", numeric=True),
     Dimension(

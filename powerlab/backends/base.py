@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.workload import Processor
+
+if TYPE_CHECKING:
+    from powerlab.engine.training.together import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,7 @@ class LoadOptions:
         processor: what computes the model; threads on a graphics processor are those that hand it its work.
         optimizer: how steps of training move the weights; empty where the model answers.
         recompute: whether they compute activations again; asked only of an engine that can.
+        group: processes that train together, asked only of the built-in engine; None: this one alone.
     """
 
     model: str
@@ -39,6 +43,7 @@ class LoadOptions:
     processor: Processor = Processor.CPU
     optimizer: str = ""
     recompute: bool = False
+    group: Group | None = None
 
 
 class Backend(Protocol):

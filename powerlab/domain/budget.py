@@ -15,9 +15,9 @@ from typing import Protocol
 from powerlab.domain.coverage import half_width_95
 from powerlab.domain.run import Contribution
 
-TOGETHER = frozenset({"gain", "edge", "lag", "sampling"})
+TOGETHER = frozenset({"gain", "edge", "lag", "sampling", "clock"})
 """Rails of one source may share a reference, are late alike, and are read together while they follow the same load."""
-RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift", "in-step"})
+RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift", "in-step", "clock"})
 """Bounds: the value lies anywhere within them. Everything else is about normal."""
 IDLE_PREFIX = "idle "
 """Begins the effect of a rail's line that comes from the idle baseline, in a figure that has lines of both."""

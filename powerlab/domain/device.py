@@ -49,6 +49,7 @@ class Capabilities:
         workloads: what it can do with models; an older agent does not say that it can train.
         recomputes: whether it can train with activations computed again; an older agent does not say so.
         knows_queues: whether it can be asked to spread slices over queues; an older agent does not say so.
+        clusters: whether its agent can train together with others'.
     """
 
     sources: tuple[SourceProbe, ...]
@@ -60,6 +61,7 @@ class Capabilities:
     workloads: tuple[WorkloadKind, ...] = (WorkloadKind.INFERENCE,)
     recomputes: bool = False
     knows_queues: bool = False
+    clusters: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

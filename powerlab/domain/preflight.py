@@ -225,6 +225,8 @@ def _engines(plan: SweepPlan, engines: Sequence[str]) -> Iterator[str]:
 
 
 def _of_inference(plan: SweepPlan, _device: Device, _capabilities: Capabilities) -> Iterator[str]:
+    if plan.nodes > 1:
+        yield "several devices train together, and infer by themselves; add --workload train, or name one device."
     if plan.optimizers:
         yield "an optimizer is for training alone; add --workload train, or leave it out."
     if Recompute.YES in plan.recompute:

@@ -58,6 +58,28 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodePower:
+    """One of several devices that trained together.
+
+    Attributes:
+        name: the device's.
+        rails: keys of its rails in the board's power of the run, which is the sum of all devices'.
+        clock_error_s: half of the longest time that a question for its clock took, by which its samples may be wrong
+            beside those of the first device; 0 for that one.
+        energy_j: what its rails say in the timed part; None where the power may not be used.
+        low_j: lower end of its 95 % interval.
+        high_j: upper end.
+    """
+
+    name: str
+    rails: tuple[str, ...]
+    clock_error_s: float = 0.0
+    energy_j: float | None = None
+    low_j: float | None = None
+    high_j: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What the validity rules looked at beside the traces, so that everybody can ask them again.
 
@@ -98,6 +120,7 @@ class Conditions:
             where it was not read.
         warm_up_ns: when the warm-up began and ended, on CLOCK_MONOTONIC; None where there was none, and in runs of an
             older powerlab.
+        nodes: the devices that trained together, the first one first; none where one device ran the model.
     """
 
     sample_period_s: float
@@ -130,6 +153,7 @@ class Conditions:
     traces_shed: str = ""
     peak_memory_bytes: int | None = None
     warm_up_ns: tuple[int, int] | None = None
+    nodes: tuple[NodePower, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,6 +92,7 @@ class SweepPlan:
             results come, instead of every point; 0 measures every point.
         search_goals: what such a search looks for the best of, of :data:`SEARCH_GOALS`; empty is all of them.
         proposed_modes: those of ``modes`` that powerlab proposed and nobody named.
+        nodes: devices that train together, each with its part of every batch.
         warm_up_s: untimed inferences before the timed part, at least.
         longest_warm_up_s: when to stop waiting for a steady state.
         idle_s: length of the idle baseline before and after each run.
@@ -140,6 +141,7 @@ class SweepPlan:
     search_percent: float = 0.0
     search_goals: tuple[str, ...] = ()
     proposed_modes: tuple[str, ...] = ()
+    nodes: int = 1
 
     @property
     def temperature_limits(self) -> TemperatureLimits:
@@ -205,6 +207,7 @@ class SweepPlan:
                     kind=self.workload,
                     optimizer=optimizer,
                     recompute=recompute,
+                    nodes=self.nodes,
                 ),
                 threads=threads,
                 mode=mode,

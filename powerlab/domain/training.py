@@ -41,6 +41,29 @@ def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilit
         if engine not in TRAINERS:
             yield f"the engine {engine} does not train; leave it out, or choose from: {', '.join(TRAINERS)}."
     yield from (sentence for wrong, sentence in _not_with_training(plan) if wrong)
+    if plan.nodes > 1:
+        yield from _of_a_cluster(plan, device, capabilities)
+
+
+def _of_a_cluster(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
+    """Yield what several devices cannot do together."""
+    if not capabilities.clusters:
+        yield f"{device.name} does not say that it can train with others, for its agent is older than that; update it."
+    if set(plan.engines) != {SLICER}:
+        yield f"the engine {SLICER} alone trains on several devices; leave out the others, or name one device."
+    shares = plan.nodes * max(plan.slices)
+    few = [size for size in plan.batch_sizes if size < plan.nodes]
+    uneven = [size for size in plan.batch_sizes if size % shares and size not in few]
+    if few:
+        yield f"a batch of {few[0]} has fewer samples than the {plan.nodes} devices; ask for {shares} or more."
+    if uneven:
+        yield (
+            f"a batch of {uneven[0]} cannot be shared evenly by {plan.nodes} devices in {max(plan.slices)} slices "
+            f"each; ask for multiples of {shares}."
+        )
+    rebooting = [mode.name for mode in capabilities.modes if mode.requires_reboot and mode.name in plan.modes]
+    if rebooting:
+        yield f"several devices do not reboot together; leave out the power mode {rebooting[0]!r}."
 
 
 def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:

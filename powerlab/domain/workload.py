@@ -83,6 +83,7 @@ class Workload:
         kind: what is done with the model; where it is trained, a query is a step.
         optimizer: how a step moves the weights; empty where nothing is trained.
         recompute: whether a step computes activations again; where nothing is trained, it does not.
+        nodes: devices that share each batch, of a size like the others' each, and move their weights alike.
     """
 
     model: str
@@ -98,6 +99,7 @@ class Workload:
     kind: WorkloadKind = WorkloadKind.INFERENCE
     optimizer: str = ""
     recompute: Recompute = Recompute.NO
+    nodes: int = 1
 
     @property
     def trains(self) -> bool:

@@ -9,8 +9,9 @@ from powerlab import __version__
 from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy
 from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula, Trace
-from powerlab.domain.run import Conditions
+from powerlab.domain.run import Conditions, NodePower
 from powerlab.domain.workload import Workload
+from powerlab.measure.energy.clocks import clock_errors_of
 from powerlab.measure.energy.total import TotalEnergy
 
 BACKGROUND_CORES = 0.5
@@ -65,6 +66,7 @@ class Evidence:
         peak_memory_bytes: the most memory that the worker process had resident since it started; None where it was not
             read.
         warm_up_ns: when the warm-up began and ended; None where there was none.
+        nodes: the devices that trained together; none where one device ran the model.
     """
 
     window_ns: tuple[int, int]
@@ -108,6 +110,12 @@ class Evidence:
     traces_shed: str = ""
     peak_memory_bytes: int | None = None
     warm_up_ns: tuple[int, int] | None = None
+    nodes: Sequence[NodePower] = ()
+
+    @property
+    def clock_errors_s(self) -> dict[str, float]:
+        """By key of a rail, by how much its times may be wrong."""
+        return clock_errors_of(self.nodes)
 
     @property
     def window_s(self) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab.domain.run import Contribution, Finding, Verdict
+from powerlab.domain.run import Contribution, Finding, NodePower, Verdict
 from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
+from powerlab.measure.energy.clocks import with_energies
 from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.energy.in_step import in_step_parts, missed_shares
 from powerlab.measure.energy.of_parts import PartEnergy, part_energies
@@ -26,12 +27,13 @@ _BYTES_PER_MB = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a run says of itself: its findings and verdict, its figures, and what their intervals are made of."""
+    """What a run says of itself: findings, verdict, figures, what their intervals are made of, each device's energy."""
 
     findings: tuple[Finding, ...]
     verdict: Verdict
     metrics: tuple[Metric, ...]
     budget: tuple[Contribution, ...]
+    nodes: tuple[NodePower, ...]
 
 
 def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provenance: Provenance) -> Figures:
@@ -70,12 +72,19 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
             *(() if energy is None else energy_budget(energy, idle, images)),
             *(line for one in of_parts for line in one.budget()),
         ),
+        nodes=()
+        if energy is None
+        else with_energies(evidence.nodes, evidence.total_traces(), energy.parts, evidence.window_ns),
     )
 
 
 def _of_parts(point: Point, timed: TimedInferences, evidence: Evidence) -> tuple[PartEnergy, ...]:
-    """Return the energy of the parts of a step of training; slices of a batch go through them in turns."""
-    return tuple(part_energies(evidence.total_traces(), timed)) if point.workload.slices == 1 else ()
+    """Return the energy of the parts of a step of training.
+
+    Slices of a batch go through them in turns, and several devices wait for each other between them.
+    """
+    alone = point.workload.slices == point.workload.nodes == 1
+    return tuple(part_energies(evidence.total_traces(), timed)) if alone else ()
 
 
 def _usable_energy(evidence: Evidence, findings: tuple[Finding, ...], timed: TimedInferences) -> TotalEnergy | None:

@@ -17,6 +17,7 @@ from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.phase import RunPhase
+from powerlab.domain.place import Place
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Provenance
@@ -28,6 +29,7 @@ from powerlab.measure.duration import window_s
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.heat.guard import HeatGuard
+from powerlab.measure.nodes import with_nodes
 from powerlab.measure.percentiles.latency import TimedInferences, latency_trace, part_traces
 from powerlab.measure.recording.background_load import BackgroundLoad, background_limit_cores
 from powerlab.measure.recording.clock_rates import ClockRates
@@ -35,7 +37,7 @@ from powerlab.measure.recording.clocks import read_clocks
 from powerlab.measure.recording.device_state import read_device_state
 from powerlab.measure.recording.parts import cut, joined, span_of
 from powerlab.measure.recording.phases import phase_wait_s
-from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline, most_cores
 from powerlab.measure.recording.temperature import Thermometer
 from powerlab.measure.scenarios.registry import SCENARIOS
 from powerlab.measure.steady.cool_down import Start, cool_down
@@ -121,25 +123,37 @@ SIMULATED_SPIN_US = 20
 """A thread that spins takes processor time, which a simulated board takes for work; much of it on a busy host."""
 
 
-def load_request(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None = None) -> Load:
-    """Return the message that makes a worker load a point's model.
+def load_request(
+    point: Point,
+    meter: Meter,
+    seed: int,
+    model_files: Mapping[str, str] | None = None,
+    place: Place | None = None,
+) -> Load:
+    """Return the message that makes a worker load a point's model, for this device's part of a batch.
 
     Args:
         point: what is to be run.
         meter: where.
         seed: of the inputs.
         model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
+        place: the worker's place among those that train together; None where it trains, or infers, by itself.
 
     Raises:
         PowerlabError: the model is named by its SHA-256 and nobody has fetched it.
     """
     return Load(
         backend_module=backend_module(point.workload.engine, point.workload.kind),
-        workload=replace(point.workload, model=_here(point.workload.model, model_files or {})),
+        workload=replace(
+            point.workload,
+            model=_here(point.workload.model, model_files or {}),
+            batch_size=point.workload.batch_size // point.workload.nodes,
+        ),
         threads=point.threads,
         sysroot=str(meter.sysroot.base),
         seed=seed,
         spin_us=_spin_us(point, meter),
+        place=place,
     )
 
 
@@ -184,7 +198,7 @@ def measure_run(request: RunRequest) -> Measured:
         metrics=figures.metrics,
         total=request.meter.total,
         budget=figures.budget,
-        conditions=evidence.conditions(),
+        conditions=replace(evidence.conditions(), nodes=figures.nodes or tuple(evidence.nodes)),
     )
     return Measured(
         run=run,
@@ -225,13 +239,16 @@ def _record(request: RunRequest) -> _Recorded:
     check_usable(request.point, meter.sysroot)
     idle_s = plan.idle_s + 2 * meter.margin_s if plan.idle_s > 0 else 0.0
     request.announce(RunPhase.LOADING, None)
+    place = None if meter.nodes is None else meter.nodes.place()
+    listener = () if place is None or place.listener is None else (place.listener,)
     with (
-        Worker(worker_cores(request.point)) as worker,
+        Worker(worker_cores(request.point), listeners=listener) as worker,
         HeatGuard(meter.sysroot, plan.temperature_limits, worker.kill) as heat_guard,
         ClockRates(meter.sysroot) as clock_rates,
+        with_nodes(meter.nodes, request.point, place, worker.kill),
     ):
         join(meter.sysroot, worker.pid)
-        processor_name = worker.load(load_request(request.point, meter, plan.seed, request.model_files))
+        processor_name = worker.load(load_request(request.point, meter, plan.seed, request.model_files, place))
         start, cooled = _cool_down(request)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = None if start.waited_s else request.idle
@@ -255,8 +272,8 @@ def _record(request: RunRequest) -> _Recorded:
             timed = scenario.timed(worker.measure, workload, window)
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
-            throttled = guard.finish()
-            zones = thermometer.finish()
+            throttled = (*guard.finish(), *recording.beside.throttled)
+            zones = (*thermometer.finish(), *recording.beside.zones)
             peak_memory = peak_memory_bytes(worker.pid)
         request.announce(RunPhase.IDLE, idle_s)
         idle_after = idle_baseline(meter, plan.idle_s)
@@ -271,8 +288,8 @@ def _record(request: RunRequest) -> _Recorded:
         traces=(*traces, *zones),
         sample_period_s=meter.sample_period_s,
         workload=request.point.workload,
-        drift=request.drifted(),
-        background_cores=background_cores,
+        drift=request.drifted() or recording.beside.drift,
+        background_cores=most_cores(background_cores, recording.beside),
         idle_background_cores=max(
             (idle.background_cores for idle in idles if idle.background_cores is not None), default=None
         ),
@@ -306,6 +323,7 @@ def _record(request: RunRequest) -> _Recorded:
         temperature_guard=watched,
         peak_memory_bytes=peak_memory,
         warm_up_ns=warmed.window_ns,
+        nodes=() if meter.nodes is None else meter.nodes.powers(meter.own),
     )
     idle_before, idle_after = (
         idle and replace(idle, beside=(*idle.beside, *cut(rates, idle.window_ns))) for idle in (idle_before, idle_after)

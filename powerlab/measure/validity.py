@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.validity import ENERGY_RULES
+from powerlab.measure.energy.clocks import clock_parts
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.rules.registry import RULES
@@ -39,4 +41,6 @@ def usable_energy(evidence: Evidence, findings: Iterable[Finding]) -> TotalEnerg
     void = any(finding.rule in ENERGY_RULES and finding.verdict is Verdict.VOID for finding in findings)
     if evidence.total is None or void:
         return None
-    return total_energy(evidence.total, evidence.traces, evidence.window_ns)
+    energy = total_energy(evidence.total, evidence.traces, evidence.window_ns)
+    clocks = clock_parts(evidence.total_traces(), evidence.window_ns, evidence.clock_errors_s)
+    return replace(energy, parts=(*energy.parts, *clocks))

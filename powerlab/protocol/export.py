@@ -53,6 +53,7 @@ POINT_COLUMNS = (
     Column("optimizer", "string", "how steps of training moved the weights; empty: nothing was trained"),
     Column("recompute", "string", "whether they computed activations again: no, yes"),
     Column("queues", "int64", "queues of the graphics processor that slices were spread over"),
+    Column("devices", "int64", "devices that shared each batch"),
 )
 RUN_COLUMNS = (
     Column("run_id", "string", "the run's identifier"),
@@ -83,7 +84,7 @@ def point_cells(point: Point) -> tuple[Cell, ...]:
     return (
         *(load.engine, load.model, load.precision, load.scenario.value, load.batch_size, point.threads, point.mode),
         *(load.slices, load.preparation.value, load.latency_bound_ms, point.spin_us, point.cores),
-        *(load.processor.value, load.kind.value, load.optimizer, load.recompute.value, load.queues),
+        *(load.processor.value, load.kind.value, load.optimizer, load.recompute.value, load.queues, load.nodes),
     )
 
 

@@ -134,8 +134,34 @@ class DoneRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodePart:
+    """What a further device of a cluster does for a job: follow the first one, who waits for it.
+
+    Attributes:
+        address: where, ``HOST:PORT``.
+        secret: what it must know there.
+    """
+
+    address: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """The holder of a cluster's job says where it waits for the other devices, and what they must know there."""
+
+    fencing_token: int
+    address: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A job, to be held by a heartbeat every third of ``lease_s``; ``done`` need not be measured again."""
+    """A job, to be held by a heartbeat every third of ``lease_s``; ``done`` need not be measured again.
+
+    ``nodes`` names the other devices of a cluster, to whom its first device says where it waits for them. Those get the
+    job with their ``part`` in it, and write nothing.
+    """
 
     job_id: str
     sweep_id: str
@@ -143,6 +169,8 @@ class Lease:
     fencing_token: int
     lease_s: float
     done: tuple[DoneRun, ...]
+    nodes: tuple[str, ...] = ()
+    part: NodePart | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +287,8 @@ class Stored:
 class SweepRequest:
     """Asks for a sweep on a device, or on the first that is free of several: exactly one of both is given.
 
+    With the devices ``with_ids``, too, all of them train together: the plan's ``nodes`` follow from them.
+
     Of the sweeps that wait for a device, the one with the highest priority comes first.
     """
 
@@ -266,6 +296,7 @@ class SweepRequest:
     device_id: str | None = None
     any_of: Selector | None = None
     priority: int = 0
+    with_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

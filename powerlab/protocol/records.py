@@ -106,6 +106,7 @@ class SweepRecord:
         candidates: names of the devices of which the first that is free takes it; none once it has its device. Until
             then ``device_id`` is one of them.
         campaign_id: the campaign it is part of.
+        nodes: names of the devices that carry it out together with the first one.
     """
 
     id: str
@@ -126,10 +127,13 @@ class SweepRecord:
     any_of: Selector | None = None
     candidates: tuple[str, ...] = ()
     campaign_id: str | None = None
+    nodes: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         """Where it runs, in words, or which devices may take it."""
+        if self.nodes:
+            return f"{self.device_name} with {', '.join(self.nodes)}"
         return f"any of {', '.join(self.candidates)}" if self.candidates else self.device_name
 
 

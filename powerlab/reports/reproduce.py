@@ -25,11 +25,16 @@ _LEVEL_OPTIONS = (
 def profile_command(plan: SweepPlan, board: str | None = None) -> str:
     """Return the ``powerlab profile`` that makes this plan; what has its usual value is left out.
 
+    Several devices together take a ``powerlab sweep create``, whose devices the plan does not name.
+
     Args:
         plan: what was run.
         board: the simulated board; None for a real device.
     """
     words = ["powerlab", "profile", *plan.models, *_options(plan)]
+    if plan.nodes > 1:
+        devices = ",".join(f"DEVICE{number}" for number in range(1, plan.nodes + 1))
+        return shlex.join(["powerlab", "sweep", "create", *words[2:], "--devices", devices])
     return shlex.join(words if board is None else [*words, "--board", board])
 
 
@@ -58,6 +63,7 @@ def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
         search_percent=0.0,
         search_goals=(),
         proposed_modes=(),
+        nodes=load.nodes,
     )
 
 

@@ -25,6 +25,7 @@ from powerlab.throttling.temperatures import watched_zones
 if TYPE_CHECKING:
     # With NumPy, which an agent that waits for work would keep 22 MB of.
     from powerlab.measure.labelled_images import LabelledImages
+    from powerlab.sweep.cluster.leader import Cluster
 
 
 def unheard(_phase: RunPhase, _left_s: float | None) -> None:
@@ -45,6 +46,7 @@ class Host:
         temperature_limits: what the device is held to in every sweep, beside what a plan asks for.
         stages: what is left of a sweep that an earlier boot has begun; None where none has.
         refused: power modes that cannot be had in that sweep, and why.
+        nodes: the other devices of a cluster that a sweep runs on; None where there are none.
         announce: is told of each phase before it begins, and how long it takes, about, in s (None where nobody can
             say); the phase waits until it returns.
     """
@@ -58,6 +60,7 @@ class Host:
     temperature_limits: TemperatureLimits = NO_LIMITS
     stages: tuple[Stage, ...] | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    nodes: Cluster | None = None
     announce: Callable[[RunPhase, float | None], None] = unheard
     controller: ModeController = field(init=False)
 
@@ -110,4 +113,5 @@ class Host:
             workloads=tuple(WorkloadKind),
             recomputes=True,
             knows_queues=True,
+            clusters=True,
         )

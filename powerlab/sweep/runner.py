@@ -79,6 +79,10 @@ def run_sweep(
     host.controller.recover()
     capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
+    if plan.nodes > 1 and host.nodes is None:
+        raise PowerlabError(
+            "several devices train together as one sweep of a server: `powerlab sweep create --devices`."
+        )
     plan = plan.held_to(host.temperature_limits)
     for cores in plan.cores:
         check_present(cores, host.sysroot)
@@ -96,6 +100,8 @@ def run_sweep(
     if sweep.run_count:
         watched = watched_meter(meter, watch_s(plan.duration_s))
         sweep.meter = calibrated_meter(watched, meter.rails, host.device())
+        if host.nodes is not None:
+            sweep.meter = host.nodes.joined(sweep.meter)
     waiting = plan if Zones(host.sysroot).names else replace(plan, cool_down_s=0.0)  # without zones nobody waits
     yield SweepStarted(
         sweep_id=sweep_id,

@@ -175,7 +175,7 @@ def test_what_mpirun_says_becomes_a_sentence(tmp_path, monkeypatch):
     sentence = "process 3 of 4 failed with exit status 1: ValueError: the file is empty; mend that and start them again"
     with pytest.raises(PowerlabError, match=sentence):
         run_together(["program.py"], 4)
-    several = said.replace("The first", "PowerlabError: step 1 was made by no process, because another process\nThe first")
+    several = said.replace("The first", "PowerlabError: step 1 was made by no process: another process\nThe first")
     fake.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{several}END\nexit 1\n")
     with pytest.raises(PowerlabError, match="one of 4 processes failed with exit status 1: ValueError: the file is em"):
         run_together(["program.py"], 4)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
-from powerlab.engine import Session
 from powerlab.engine.passes import optimise
 from powerlab.engine.training import OPTIMIZERS, Adam, Sgd, TrainingSession
 from small_network import write_small_network

@@ -10,10 +10,20 @@ from fastapi import APIRouter, Request, status
 from fastapi.concurrency import run_in_threadpool
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import Beat, Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
+from powerlab.protocol.messages import (
+    Beat,
+    Fence,
+    Finish,
+    JobStanding,
+    Lease,
+    LeaseReply,
+    LeaseRequest,
+    Meeting,
+    RebootNotice,
+)
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.reads.jobs import JobFilter, job, list_jobs
-from powerlab.store.writes import backlogs, jobs
+from powerlab.store.writes import backlogs, clusters, jobs
 from powerlab_api.cursor import from_cursor
 from powerlab_api.dependencies import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.job_watch import LOOK_EVERY_S
@@ -132,6 +142,14 @@ def announce_reboot(store: StoreDep, device_id: AgentDevice, job_id: str, notice
     """
     with store.write() as session:
         return JobStanding(state=jobs.announce_reboot(session, device_id, job_id, notice, store.clock()))
+
+
+@router.post("/{job_id}/meeting", dependencies=[Requires.agent], status_code=status.HTTP_204_NO_CONTENT)
+def tell_meeting(store: StoreDep, device_id: AgentDevice, job_id: str, message: Meeting) -> None:
+    """Say where the first device of a cluster waits for the others, which are given the job then."""
+    with store.write() as session:
+        job = jobs.held_job(session, device_id, job_id, message.fencing_token)
+        clusters.meet(session, job, message.address, message.secret)
 
 
 @router.post("/{job_id}/release", dependencies=[Requires.agent])

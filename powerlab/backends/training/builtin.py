@@ -59,5 +59,6 @@ def load(options: LoadOptions) -> BuiltinTrainer:
         slices=options.slices,
         recompute=options.recompute,
         precision=options.precision,
+        group=options.group,
     )
     return BuiltinTrainer(graph, session)

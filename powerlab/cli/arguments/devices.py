@@ -44,8 +44,8 @@ def several_from(args: argparse.Namespace) -> Selector | None:
     if args.any and args.each is not None:
         raise PowerlabError("--any creates one sweep and --each one per device; give only one of them.")
     several = args.any or args.each is not None
-    if several and args.device is not None:
-        raise PowerlabError("--device names one device, --any and --each select several; give only one of them.")
+    if several and (args.device is not None or args.devices is not None):
+        raise PowerlabError("--device and --devices name devices, --any and --each select some; give only one of them.")
     if not several and selector != Selector():
         raise PowerlabError("--board, --label and --group select several devices; add --any or --each.")
     return selector if several else None

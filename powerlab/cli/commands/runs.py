@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from powerlab.cli.output.console import identified, plain_table, print_neatly, t
 from powerlab.cli.output.sweep_table import ABSENT, format_figure, format_number
 from powerlab.cli.stored.runs import stored_run, stored_runs
 from powerlab.domain.quantity import METRICS, Metric
-from powerlab.domain.run import Contribution
+from powerlab.domain.run import Contribution, Run
 from powerlab.protocol.wire import encode
 
 DESCRIPTION = "List stored runs, or show one with its metrics, intervals, provenance and findings."
@@ -103,7 +103,7 @@ def show(args: argparse.Namespace) -> int:
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
     print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
-    for line in cost_lines(carbon_and_cost):
+    for line in (*_node_lines(run), *cost_lines(carbon_and_cost)):
         print(line)
     if run.conditions is not None and run.conditions.traces_shed:
         print(f"traces: {run.conditions.traces_shed}")
@@ -112,6 +112,18 @@ def show(args: argparse.Namespace) -> int:
     if run.budget:
         print_budget(run.budget)
     return EXIT_OK
+
+
+def _node_lines(run: Run) -> Iterator[str]:
+    """Yield what each of several devices used, whose sum the run's power is."""
+    window_s = (run.window_ns[1] - run.window_ns[0]) / 1e9
+    for node in () if run.conditions is None else run.conditions.nodes:
+        if node.energy_j is None or node.low_j is None or node.high_j is None:
+            yield f"device {node.name}: its power may not be used"
+            continue
+        clock = f", clock known to ±{1e3 * node.clock_error_s:.3g} ms" if node.clock_error_s else ""
+        half_j = (node.high_j - node.low_j) / 2
+        yield f"device {node.name}: {node.energy_j / window_s:.4g} W, {node.energy_j:.4g} J ± {half_j:.2g} J{clock}"
 
 
 def print_budget(budget: Sequence[Contribution]) -> None:

@@ -49,7 +49,8 @@ class Batches:
         dtypes = self._dtypes | {target.name: target.dtype}
         shapes = self.inputs | {target.name: self.labels_shape}
         arrays = checked_inputs(shapes, dtypes, {**self._named(inputs), target.name: labels})
-        given = _for_plans(arrays | target.prepare(arrays.pop(target.name)))
+        prepared = target.prepare(arrays.pop(target.name))
+        given = _for_plans({**arrays, **prepared})
         for mask in self._step.masks:
             elements = self._slices * self._step.graph.tensors[mask.input].elements
             kept = self._random.random(elements, np.float32) >= mask.ratio

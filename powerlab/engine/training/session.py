@@ -181,7 +181,9 @@ class TrainingSession:
             moved = (*self._step.parameters, *(one.before for one in self._step.statistics))
             self._answers = Answers(self._state.network, moved, training_tier(FP32), self._pool)
         found = [self._answers.of(self._state.arrays(given, number)) for number in range(self.slices)]
-        return {name: np.concatenate([one[name] for one in found]) for name in found[0]} if self.slices > 1 else found[0]
+        return (
+            {name: np.concatenate([one[name] for one in found]) for name in found[0]} if self.slices > 1 else found[0]
+        )
 
     def graph(self) -> Graph:
         """Return the model as it is now, not optimised: to write as ONNX, or for a Session after ``optimise``."""

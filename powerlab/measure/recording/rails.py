@@ -12,6 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, TotalFormula, Trace
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
+from powerlab.measure.nodes import Nodes, Recorded
 from powerlab.measure.recording.background_load import BackgroundLoad
 from powerlab.measure.recording.clocks import suspended_since_boot_s
 from powerlab.measure.recording.margins import margin_s
@@ -33,6 +34,7 @@ class Meter:
             from what their sources say.
         sample_period_s: time between two samples.
         lively: by key, how often a second rails changed that are known to change at every load.
+        nodes: the other devices of a cluster, whose rails are among ``rails``; None where there are none.
     """
 
     sysroot: Sysroot
@@ -40,6 +42,13 @@ class Meter:
     rails: Sequence[Rail]
     sample_period_s: float
     lively: Mapping[str, float] = field(default_factory=dict)
+    nodes: Nodes | None = None
+
+    @property
+    def own(self) -> tuple[Rail, ...]:
+        """Return the rails of this device."""
+        others = () if self.nodes is None else {rail.key for rail in self.nodes.rails}
+        return tuple(rail for rail in self.rails if rail.key not in others)
 
     @property
     def margin_s(self) -> float:
@@ -58,6 +67,7 @@ class Recording:
     Attributes:
         failure: what kept the power from being recorded; None where all went well.
         core_share: after :meth:`finish`, processor time of the sampling as a share of one core.
+        beside: after :meth:`finish`, what other devices of a cluster recorded.
     """
 
     def __init__(self, meter: Meter, every_period: bool = False) -> None:
@@ -65,11 +75,14 @@ class Recording:
         self._every_period = every_period
         self.failure: str | None = None
         self.core_share = 0.0
+        self.beside = Recorded()
         self._meter = meter
         self._recorder: Recorder | None = None
 
     def __enter__(self) -> Self:
-        keys = tuple(rail.key for rail in self._meter.rails)
+        keys = tuple(rail.key for rail in self._meter.own)
+        if self._meter.nodes is not None:
+            self._meter.nodes.record()
         if keys:
             try:
                 self._recorder = Recorder(
@@ -82,6 +95,14 @@ class Recording:
 
     def finish(self) -> tuple[Trace, ...]:
         """End recording and return what there is; no traces where the meter failed or has no rails."""
+        own = self._finish_own()
+        if self._meter.nodes is None:
+            return own
+        self.beside = self._meter.nodes.recorded()
+        self.failure = self.failure or self.beside.failure
+        return () if self.failure else (*own, *self.beside.traces)
+
+    def _finish_own(self) -> tuple[Trace, ...]:
         if self._recorder is None or self.failure is not None:
             return ()
         try:
@@ -125,6 +146,11 @@ class IdleBaseline:
     throttled: tuple[str, ...] = ()
 
 
+def most_cores(own: float | None, beside: Recorded) -> float | None:
+    """Return the most cores that others kept busy on one device; None where that says nothing."""
+    return max((one for one in (own, beside.background_cores) if one is not None), default=None)
+
+
 def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     """Record for a time without load.
 
@@ -142,8 +168,8 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         end_ns = time.monotonic_ns()
         time.sleep(meter.margin_s)
         traces = recording.finish()
-        throttled = guard.finish()
-        zones = thermometer.finish()
+        throttled = (*guard.finish(), *recording.beside.throttled)
+        zones = (*thermometer.finish(), *recording.beside.zones)
     evidence = Evidence(
         window_ns=(start_ns, end_ns),
         inference_count=0,
@@ -157,7 +183,7 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     energy = usable_energy(evidence, judge(evidence))
     if energy is None:
         return None
-    background_cores = None if background is None else background.cores()
+    background_cores = most_cores(None if background is None else background.cores(), recording.beside)
     return IdleBaseline(
         energy=energy,
         window_ns=(start_ns, end_ns),

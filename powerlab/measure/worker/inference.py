@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from powerlab.backends.registry import cuts_batches, load
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Preparation, Workload
 from powerlab.measure.preprocessing import Pictures, picture_input
+
+if TYPE_CHECKING:
+    from powerlab.engine.training.together import Group
 
 Tensors = dict[str, NDArray[np.float32]]
 
@@ -77,7 +81,9 @@ class Slices:
             self._threads.shutdown()
 
 
-def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: int | None, seed: int) -> Slices:
+def load_slices(  # noqa: PLR0917 - what a worker is asked to load
+    backend_module: str, workload: Workload, threads: int, spin_us: int | None, seed: int, group: Group | None = None
+) -> Slices:
     """Load a workload's model for all slices, each with its share of the threads, but one thread at least.
 
     Slices of a step of training follow each other, so each has all threads.
@@ -100,6 +106,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
         processor=workload.processor,
         optimizer=workload.optimizer,
         recompute=workload.recomputes,
+        group=group,
     )
     return Slices(
         [

@@ -24,6 +24,7 @@ from powerlab.measure.scenarios.loops import back_to_back, timed_window
 from powerlab.measure.worker.inference import load_slices
 from powerlab.measure.worker.messages import (
     Broken,
+    Follow,
     Load,
     Measure,
     Ready,
@@ -42,6 +43,8 @@ from powerlab.measure.worker.part_log import PartLog
 from powerlab.sysroot import Sysroot
 
 if TYPE_CHECKING:
+    from powerlab.domain.place import Place
+    from powerlab.engine.training.ring import RingGroup
     from powerlab.measure.layers.bench import Bench
     from powerlab.measure.worker.simulated_query import SimulatedQuery
 
@@ -56,12 +59,14 @@ class Job:
         self._tried = False
         self._parts = PartLog()
         self._inferences = request.workload.inferences_per_query
+        self._ring = None if request.place is None else _ring(request.place)
         self._slices = load_slices(
             request.backend_module,
             self._computed_here(request.workload),
             self._pace.host_threads,
             request.spin_us,
             request.seed,
+            self._ring,
         )
 
     @property
@@ -83,19 +88,36 @@ class Job:
         """Take the load off a simulated board, and end what runs beside this thread."""
         self._pace.close()
         self._slices.close()
+        if self._ring is not None:
+            self._ring.close()
 
     def answer(self) -> None:
         """Answer one query."""
         for _ in range(self._inferences):
-            if self._simulated is not None:
-                self._parts.note(self._simulated.wait())
-            else:
-                self._slices.run()
-                self._parts.note(self._slices.part_ns)
+            if self._ring is not None:
+                self._ring.go()
+            self._compute()
 
-    def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
+    def _compute(self) -> None:
+        """Run the model once, and note how long its parts took, but where devices wait for each other between them."""
+        if self._simulated is None:
+            self._slices.run()
+            part_ns = self._slices.part_ns
+        else:
+            part_ns = self._simulated.wait(None if self._ring is None else self._ring.add_up)
+        if self._ring is None:
+            self._parts.note(part_ns)
+
+    def _try(self) -> None:
+        """Compute once on a simulated board, which only waits."""
+        self._slices.run()
+        self._tried = True
+
+    def carry_out(self, request: Follow | WarmUp | Measure | Show) -> Reply:
         """Do what is asked for with the loaded model."""
         match request:
+            case Follow():
+                return self.follow()
             case WarmUp():
                 return self.warm_up(request)
             case Measure():
@@ -106,11 +128,18 @@ class Job:
     def warm_up(self, request: WarmUp) -> Ready:
         """Answer untimed queries, at least one; a simulated board, which only waits, computes one first."""
         if not (self._pace.computes or self._tried):
-            self._slices.run()
-            self._tried = True
+            if self._ring is not None:
+                self._ring.go()
+            self._try()
         begin_ns = time.monotonic_ns()
         _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
         return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
+
+    def follow(self) -> Ready:
+        """Do the same as the first worker of the ring, whenever that does, until it ends."""
+        while self._ring is not None and self._ring.go():
+            (self._compute if self._pace.computes or self._tried else self._try)()
+        return Ready()
 
     def measure(self, request: Measure) -> Timed:
         """Answer the queries of a timed window."""
@@ -140,6 +169,13 @@ def _simulated_query(request: Load, pace: Pacer) -> SimulatedQuery:
     return SimulatedQuery(request.workload, pace)
 
 
+def _ring(place: Place) -> RingGroup:
+    """Return the ring of workers on several devices, of which few workers are."""
+    from powerlab.engine.training.ring import RingGroup
+
+    return RingGroup(place)
+
+
 def _bench() -> Bench:
     """Return a bench for single steps; whoever runs another engine need not load the built-in one."""
     from powerlab.measure.layers.bench import Bench
@@ -159,7 +195,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                     case Load():
                         job = Job(request)
                         reply = Ready(processor_name=job.processor_name)
-                    case WarmUp() | Measure() | Show() if job is not None:
+                    case Follow() | WarmUp() | Measure() | Show() if job is not None:
                         reply = job.carry_out(request)
                     case LoadLayers() | RepeatStep() | FindCeilings():
                         bench = bench or _bench()

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.domain.place import Place
 from powerlab.domain.workload import Workload
 from powerlab.measure.layers.messages import LayerReply, LayerRequest
 
@@ -23,7 +24,7 @@ PackedArrays = dict[str, tuple[tuple[int, ...], bytes]]
 
 
 class Load(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """To the worker: load this model and say when it is ready."""
+    """To the worker: load this model and say when it is ready; ``place`` is its own among those that train together."""
 
     backend_module: str
     workload: Workload
@@ -31,6 +32,11 @@ class Load(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     sysroot: str
     seed: int
     spin_us: int | None = None
+    place: Place | None = None
+
+
+class Follow(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: make a step whenever the first worker of the ring begins one, until that ends."""
 
 
 class WarmUp(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -64,7 +70,7 @@ class Show(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     given: PackedArrays | None = None
 
 
-Request = Load | WarmUp | Measure | Show | LayerRequest
+Request = Load | Follow | WarmUp | Measure | Show | LayerRequest
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):

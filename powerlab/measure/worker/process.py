@@ -26,6 +26,7 @@ from powerlab.measure.worker.messages import (
     LENGTH,
     MAX_FRAME_BYTES,
     Broken,
+    Follow,
     Load,
     Measure,
     Ready,
@@ -44,6 +45,8 @@ from powerlab.measure.worker.messages import (
 
 LOAD_TIMEOUT_S = 300.0
 """Loading folds and packs the weights; the largest models take tens of seconds on a small board."""
+FOLLOW_S = 14 * 86400.0
+"""Who follows another device's steps says nothing until that ends them."""
 SLOWNESS = 10.0
 """A worker that takes this many times longer than its requests ask for is taken to hang."""
 PATIENCE_S = 30.0
@@ -62,19 +65,22 @@ class Worker:
     Args:
         cores: the cores it may run on.
         patience_s: time a request may take beyond ten times what it asked for.
+        listeners: file descriptors of sockets that it takes over.
 
     Raises:
         WorkerError: it cannot be started or pinned.
     """
 
-    def __init__(self, cores: frozenset[int], patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, cores: frozenset[int], patience_s: float = PATIENCE_S, *, listeners: tuple[int, ...] = ()
+    ) -> None:
         self._patience_s = patience_s
         self._inference_s = 0.0
         self._busy = False
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
         self._replies, write_end = os.pipe()
         try:
-            self._process = _start_pinned(write_end, self._output, cores)
+            self._process = _start_pinned(write_end, self._output, cores, listeners)
         except OSError as error:
             os.close(self._replies)
             self._output.close()
@@ -132,6 +138,10 @@ class Worker:
         if any(ns.size != start_ns.size for ns in parts.values()):
             raise WorkerError("the worker answered with garbage: its queries lack some of their parts.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns, part_ns=parts)
+
+    def follow(self) -> None:
+        """Make a step whenever the first of several devices begins one, until that ends; raises as :meth:`load`."""
+        self._ask(Follow(), FOLLOW_S, Ready)
 
     def show(
         self, seed: int | None = None, given: Mapping[str, NDArray[np.float32]] | None = None
@@ -223,7 +233,9 @@ class Worker:
             self._output.close()
 
 
-def _start_pinned(reply_fd: int, output: IO[bytes], cores: frozenset[int]) -> subprocess.Popen[bytes]:
+def _start_pinned(
+    reply_fd: int, output: IO[bytes], cores: frozenset[int], listeners: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
     """Start the worker on its cores from its first instruction: a child inherits the mask of the thread that forks.
 
     A thread is made for that and ends with it. To narrow the caller's own mask and put back what ``sched_getaffinity``
@@ -237,7 +249,7 @@ def _start_pinned(reply_fd: int, output: IO[bytes], cores: frozenset[int]) -> su
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            pass_fds=(reply_fd,),
+            pass_fds=(reply_fd, *listeners),
             start_new_session=True,  # Ctrl-C is for the sweep, which ends its worker itself
         )
 

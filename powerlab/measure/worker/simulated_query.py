@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from powerlab.boards.simulator import Pacer, Work
 from powerlab.domain.workload import Workload
+from powerlab.engine.program.program import Floats
 from powerlab.measure.layers.activity import activities
-from powerlab.measure.worker.simulated_work import query_works
+from powerlab.measure.worker.simulated_work import query_works, weight_count
 
 
 class SimulatedQuery:
@@ -27,14 +28,22 @@ class SimulatedQuery:
         self._pace, parts = pace, query_works(workload)
         self._names, works = tuple(filter(None, parts)), tuple(parts.values())
         self._whole = works[0]
+        self._gradients = np.zeros(weight_count(workload) if workload.nodes > 1 else 0, np.float32)
         self._parts: Sequence[tuple[Work, float]] = ()
         if self._names:
             each_ns = np.array([max(1.0, pace.seconds(work) * 1e9) for work in works])
             self._parts = tuple(zip(works, activities(works, each_ns), strict=True))
 
-    def wait(self) -> Mapping[str, int]:
-        """Wait as long as it takes there; return how long each part did, in ns, by name, where it has parts."""
+    def wait(self, add_up: Callable[[Sequence[Floats]], None] | None = None) -> Mapping[str, int]:
+        """Wait as long as it takes there; return how long each part did, in ns, by name, where it has parts.
+
+        Args:
+            add_up: adds up gradients over devices that train together: as many numbers as there are, but none of them.
+        """
         if self._parts:
-            return dict(zip(self._names, self._pace.parts(self._parts), strict=True))
+            part_ns = dict(zip(self._names, self._pace.parts(self._parts), strict=True))
+            if add_up is not None:
+                add_up([self._gradients])
+            return part_ns
         with self._pace.inference(self._whole):
             return {}

@@ -69,9 +69,17 @@ def step_parts(graph: Graph, optimizer: str, *, recomputes: bool = False) -> dic
     """
     forward, passes = graph_work(graph), _BACKWARD_PASSES + recomputes
     backward = Work(passes * forward.flops, passes * forward.bytes_moved, calls=0.0)
-    weights = sum(graph.tensors[name].elements for name in parameters_of(graph))
-    floats = _FLOATS_OF_AN_UPDATE[optimizer] * weights
+    floats = _FLOATS_OF_AN_UPDATE[optimizer] * _weights(graph)
     return dict(zip(PARTS, (forward, backward, Work(_FLOPS_OF_A_FLOAT * floats, FLOAT_BYTES * floats)), strict=True))
+
+
+def _weights(graph: Graph) -> int:
+    return sum(graph.tensors[name].elements for name in parameters_of(graph))
+
+
+def weight_count(workload: Workload) -> int:
+    """Return how many weights a model has that training moves."""
+    return _weights(load_graph(workload.model, batch_size=workload.batch_size))
 
 
 def training_work(graph: Graph, optimizer: str) -> Work:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, false, or_, select, tuple_
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.protocol.bookings import BookingKind, BookingRecord
-from powerlab.store.tables import BookingRow, JobRow, SweepRow
+from powerlab.store.tables import BookingRow, JobRow, SweepNodeRow, SweepRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,8 @@ def let_through(bookings: Sequence[BookingRow], now: datetime) -> Iterator[Colum
 
 
 def must_leave(session: Session, job: JobRow, now: datetime) -> bool:
-    """Return whether a booking that has begun keeps a job from going on."""
-    begun = (one for one in bookings_ahead(session, job.device_id, now) if one.starts_at <= now)
+    """Return whether a booking that has begun, of any of its devices, keeps a job from going on."""
+    others = select(SweepNodeRow.device_id).where(SweepNodeRow.sweep_id == job.sweep_id)
+    of_it = or_(BookingRow.device_id == job.device_id, BookingRow.device_id.in_(others))
+    begun = session.scalars(select(BookingRow).where(of_it, BookingRow.starts_at <= now, BookingRow.ends_at > now))
     return any(one.holder is None or one.holder != job.sweep.submitter for one in begun)

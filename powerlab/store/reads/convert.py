@@ -66,6 +66,7 @@ def to_workload(row: Any) -> Workload:
         kind=WorkloadKind(row.kind),
         optimizer=row.optimizer,
         recompute=Recompute(row.recompute),
+        nodes=row.nodes,
     )
 
 

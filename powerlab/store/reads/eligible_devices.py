@@ -43,6 +43,13 @@ def chosen(session: Session, request: SweepRequest) -> list[Candidate]:
     return [_candidate(session, request.device_id)]
 
 
+def along(session: Session, request: SweepRequest) -> list[Candidate]:
+    """Return the devices that carry a sweep out together with the one that is named first; raises as :func:`chosen`."""
+    if request.with_ids and request.any_of is not None:
+        raise PowerlabError("devices that train together are named (device_id, with_ids), not chosen by any_of.")
+    return [_candidate(session, device_id) for device_id in request.with_ids]
+
+
 def matching(session: Session, selector: Selector) -> list[DeviceRecord]:
     """Return the devices that a selector chooses, by name; raises as :func:`chosen`."""
     filters = DeviceFilter(selectors=expanded(session, selector), limit=MOST + 1)

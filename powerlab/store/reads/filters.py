@@ -22,6 +22,7 @@ from powerlab.store.tables import (
     JobRow,
     PointRow,
     RunRow,
+    SweepNodeRow,
     SweepRow,
     WorkloadRow,
 )
@@ -70,11 +71,13 @@ class DeviceFilter:
 class SweepFilter:
     """Which sweeps; times are those of their creation, the first included and the second not.
 
-    ``text`` is a part of a model's, a device's or the submitter's name, in capitals or not.
+    ``text`` is a part of a model's, a device's or the submitter's name, in capitals or not. ``partaker_id`` is a device
+    that carries them out, by itself or with others; ``device_id`` the first one.
     """
 
     text: str | None = None
     device_id: str | None = None
+    partaker_id: str | None = None
     state: SweepState | None = None
     model: str | None = None
     submitter: str | None = None
@@ -88,6 +91,9 @@ class SweepFilter:
             wanted = wanted.where(self._names(session, self.text))
         if self.device_id is not None:
             wanted = wanted.where(SweepRow.device_id == self.device_id)
+        if self.partaker_id is not None:
+            others = select(SweepNodeRow.sweep_id).where(SweepNodeRow.device_id == self.partaker_id)
+            wanted = wanted.where(or_(SweepRow.device_id == self.partaker_id, SweepRow.id.in_(others)))
         if self.state is not None:
             wanted = wanted.where(SweepRow.id.in_(select(JobRow.sweep_id).where(JobRow.state == self.state.value)))
         if self.model is not None:

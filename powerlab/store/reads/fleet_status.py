@@ -33,22 +33,25 @@ def fleet_status(session: Session, now: datetime, *, device_id: str | None = Non
     """Return every device, or one, as it is now, in the order of their names."""
     held = sorted(_running(session, now, device_id), key=lambda one: not one.silent)
     running = {one.record.device_id: one for one in held}  # of several, the one whose lease is kept
+    following = {name: one for one in held for name in one.record.nodes}
     failed, throttled = _bad_runs(session, now - DAY)
     ended = select(JobRow.device_id, func.count().label("sweeps")).group_by(JobRow.device_id)
     ended = ended.where(JobRow.state == SweepState.FAILED.value, JobRow.finished_at >= now - DAY)
     failed_sweeps = {row.device_id: row.sweeps for row in session.execute(ended)}
+    devices = [(row, _device(row.said)) for row in _devices(session, device_id)]
     return tuple(
         FleetMember(
             id=row.id,
-            device=_device(row.said),
+            device=device,
             seen_at=row.seen_at,
-            activity=_activity(row.seen_at, running.get(row.id), now),
-            running=running.get(row.id),
+            activity=_activity(row.seen_at, doing, now),
+            running=doing,
             failed_runs=failed[row.id],
             failed_sweeps=failed_sweeps.get(row.id, 0),
             throttled_runs=throttled[row.id],
         )
-        for row in _devices(session, device_id)
+        for row, device in devices
+        for doing in (running.get(row.id) or following.get(device.name),)
     )
 
 
@@ -75,7 +78,7 @@ def _devices(session: Session, device_id: str | None) -> list[Any]:
 
 
 def _running(session: Session, now: datetime, device_id: str | None) -> list[RunningSweep]:
-    records = list_sweeps(session, SweepFilter(state=SweepState.RUNNING, device_id=device_id))
+    records = list_sweeps(session, SweepFilter(state=SweepState.RUNNING, partaker_id=device_id))
     expected = select(JobRow.sweep_id, JobRow.expected_s).where(JobRow.state == SweepState.RUNNING.value)
     expected_s = {row.sweep_id: row.expected_s for row in session.execute(expected)}
     doing = phases(session, {record.device_id for record in records}) if records else {}

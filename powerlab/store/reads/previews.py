@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,9 +14,10 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import CandidatePreview, DeviceRecord, SweepPreview
 from powerlab.store.reads.duration_estimates import Estimate, estimate
-from powerlab.store.reads.eligible_devices import chosen
+from powerlab.store.reads.eligible_devices import Candidate, along, chosen
 from powerlab.store.reads.models import check_models
-from powerlab.store.writes.sweeps import priority_complaint
+from powerlab.store.writes.clusters import check_together
+from powerlab.store.writes.sweeps import clustered, priority_complaint
 
 MOST_POINTS = 500
 """Points that a preview shows."""
@@ -37,9 +39,13 @@ def preview(session: Session, request: SweepRequest, now: datetime) -> SweepPrev
         NotFoundError: there is no such device or group.
         PowerlabError: the request names no device at all, or chooses none.
     """
+    request = clustered(request)
     plan, always = request.plan, _of_any_device(session, request, now)
-    devices = [_seen(session, candidate.record, plan, always) for candidate in chosen(session, request)]
-    against = _complaints(devices, several=request.any_of is not None)
+    candidates = [*chosen(session, request), *along(session, request)]
+    if request.with_ids:
+        always += _apart(candidates, now)
+    devices = [_seen(session, candidate.record, plan, always) for candidate in candidates]
+    against = tuple(dict.fromkeys(_complaints(devices, several=request.any_of is not None or bool(request.with_ids))))
     slowest = max(devices, key=lambda one: 0.0 if one.estimate is None else one.estimate.expected_s)
     found = None if against else slowest.estimate
     return SweepPreview(
@@ -55,6 +61,15 @@ def preview(session: Session, request: SweepRequest, now: datetime) -> SweepPrev
         complaints=against,
         candidates=() if request.any_of is None else tuple(map(_candidate, devices)),
     )
+
+
+def _apart(candidates: Sequence[Candidate], now: datetime) -> tuple[str, ...]:
+    """Return what keeps devices from training together."""
+    try:
+        check_together(candidates, now)
+    except PowerlabError as error:
+        return (str(error),)
+    return ()
 
 
 def _seen(session: Session, known: DeviceRecord, plan: SweepPlan, always: tuple[str, ...]) -> _Seen:

@@ -14,6 +14,7 @@ from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
 from powerlab.domain.run import Run
 from powerlab.protocol.records import DeviceRecord, SweepRecord
 from powerlab.store.errors import NotFoundError
+from powerlab.store.reads.clusters import with_nodes
 from powerlab.store.reads.convert import SWEEP, to_device, to_sweep
 from powerlab.store.reads.eligible_names import eligible_device_names
 from powerlab.store.reads.filters import DeviceFilter, RunFilter, SweepFilter
@@ -71,7 +72,7 @@ def _sweeps() -> Select[*tuple[Any, ...]]:
 def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[SweepRecord]:
     rows = session.execute(wanted).all()
     names = eligible_device_names(session, [row.id for row in rows if row.any_of is not None])
-    return [to_sweep(row, row.stored, names.get(row.id, ())) for row in rows]
+    return with_nodes(session, [to_sweep(row, row.stored, names.get(row.id, ())) for row in rows])
 
 
 def list_sweeps(

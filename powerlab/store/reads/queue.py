@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from powerlab.protocol.records import SweepState
 from powerlab.store.reads.bookings import let_through
+from powerlab.store.reads.clusters import all_ask, devices_to_follow
 from powerlab.store.tables import BookingRow, JobRow, SweepCandidateRow, SweepRow
 
 
@@ -24,21 +25,22 @@ def waiting(device_id: str, now: datetime, bookings: Sequence[BookingRow]) -> Co
 
     Nobody holds them, or not long enough ago, and none of the device's bookings stands in their way.
     """
-    return and_(of_device(device_id), _to_be_given(now), *let_through(bookings, now))
+    return and_(of_device(device_id), to_be_given(now), all_ask(now), *let_through(bookings, now))
 
 
 def devices_with_jobs(now: datetime) -> CompoundSelect[str]:
-    """Return the query for all devices that have, or may take, a job which may be given out.
+    """Return the query for all devices that have, or may take, a job which may be given out, or may follow another.
 
     Whether a booking of theirs stands in its way is not looked at. It begins with such jobs, which are few: those that
     are over cost it nothing.
     """
-    own = select(JobRow.device_id).where(_to_be_given(now))
+    own = select(JobRow.device_id).where(to_be_given(now), all_ask(now))
     theirs = select(SweepCandidateRow.device_id).join(JobRow, JobRow.sweep_id == SweepCandidateRow.sweep_id)
-    return own.union(theirs.where(_to_be_given(now)))
+    return own.union(theirs.where(to_be_given(now)), devices_to_follow(now))
 
 
-def _to_be_given(now: datetime) -> ColumnElement[bool]:
+def to_be_given(now: datetime) -> ColumnElement[bool]:
+    """Return what is true of jobs that nobody holds, or not long enough ago."""
     ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
     return or_(JobRow.state == SweepState.QUEUED.value, ran_out)
 

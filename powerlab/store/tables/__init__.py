@@ -24,7 +24,15 @@ from powerlab.store.tables.readings import DevicePhaseRow, DeviceReadingRow, Dev
 from powerlab.store.tables.retirement import RetirementRow
 from powerlab.store.tables.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.tables.summaries import SweepSummaryRow
-from powerlab.store.tables.sweeps import CampaignRow, JobRow, PointRow, SweepCandidateRow, SweepRow, WorkloadRow
+from powerlab.store.tables.sweeps import (
+    CampaignRow,
+    JobRow,
+    PointRow,
+    SweepCandidateRow,
+    SweepNodeRow,
+    SweepRow,
+    WorkloadRow,
+)
 from powerlab.store.tables.tallies import DeviceTallyRow
 
 __all__ = [
@@ -56,6 +64,7 @@ __all__ = [
     "RunRow",
     "ServerKeyRow",
     "SweepCandidateRow",
+    "SweepNodeRow",
     "SweepRow",
     "SweepSummaryRow",
     "TokenRow",

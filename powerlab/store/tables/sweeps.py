@@ -33,9 +33,11 @@ class WorkloadRow(Base):
             "optimizer",
             "recompute",
             "queues",
+            "nodes",
             name="uq_workload_description",
         ),
         CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
+        CheckConstraint("nodes >= 1", name="nodes"),
         CheckConstraint("latency_bound_ms >= 0", name="latency_bound"),
         CheckConstraint(one_of("preparation", Preparation), name="preparation"),
         CheckConstraint(one_of("processor", Processor), name="processor"),
@@ -60,6 +62,7 @@ class WorkloadRow(Base):
     optimizer: Mapped[str] = mapped_column(String(20))
     recompute: Mapped[str] = mapped_column(String(20))
     queues: Mapped[int]
+    nodes: Mapped[int]
 
 
 class CampaignRow(Base):
@@ -86,6 +89,26 @@ class SweepCandidateRow(Base):
     sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id", ondelete="CASCADE"), primary_key=True)
     device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), primary_key=True, index=True)
     snapshot_id: Mapped[int] = mapped_column(BigKey, ForeignKey("device_snapshot.id"))
+    device: Mapped[DeviceRow] = relationship()
+
+
+class SweepNodeRow(Base):
+    """A further device of a sweep that several devices carry out together; the sweep's own is the first.
+
+    ``asked_at`` says when it asked for work last while it had none. ``address`` and ``secret`` are where the first
+    device waits for it and what it must know there, under the job's lease with ``fencing_token``.
+    """
+
+    __tablename__ = "sweep_node"
+    __table_args__ = (UniqueConstraint("sweep_id", "rank"), CheckConstraint("rank >= 1", name="rank"))
+
+    sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id", ondelete="CASCADE"), primary_key=True)
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), primary_key=True, index=True)
+    rank: Mapped[int]
+    asked_at: Mapped[datetime | None]
+    fencing_token: Mapped[int | None] = mapped_column(BigInteger)
+    address: Mapped[str | None] = mapped_column(String(300))
+    secret: Mapped[str | None] = mapped_column(String(100))
     device: Mapped[DeviceRow] = relationship()
 
 

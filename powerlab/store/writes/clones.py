@@ -13,6 +13,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import CloneRequest, SweepRequest
 from powerlab.protocol.wire import from_document, to_document
 from powerlab.store.reads import queries
+from powerlab.store.reads.clusters import node_rows
 from powerlab.store.tables import SweepRow
 
 
@@ -29,11 +30,13 @@ def cloned(session: Session, sweep_id: str, clone: CloneRequest) -> SweepRequest
         if name not in names:
             raise PowerlabError(f"a plan has no {name!r}{meant(name, names)}; it has: {', '.join(names)}.")
     device_id = clone.device_id or (None if original.any_of else original.device_id)
+    others = () if clone.device_id else node_rows(session, sweep_id)
     return SweepRequest(
         device_id=device_id,
         any_of=None if device_id else original.any_of,
         plan=from_document({**to_document(original.plan), **clone.changes}, SweepPlan),
         priority=original.priority if clone.priority is None else clone.priority,
+        with_ids=tuple(row.device_id for row in others),
     )
 
 

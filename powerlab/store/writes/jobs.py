@@ -15,11 +15,13 @@ from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.reads.bookings import bookings_ahead, must_leave
+from powerlab.store.reads.clusters import followed, node_rows, wanting
 from powerlab.store.reads.queries import runs_of_sweep
-from powerlab.store.reads.queue import next_job, waiting
+from powerlab.store.reads.queue import next_job, to_be_given, waiting
 from powerlab.store.tables import JobRow, PointRow, RunRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
 from powerlab.store.writes.binding import bind
+from powerlab.store.writes.clusters import forget_asking, may_follow, part_of, standing_of_node
 
 MOST_WORDS = 300
 """Characters, at most, of what an agent says that its device waits for."""
@@ -30,7 +32,12 @@ LONGEST_REBOOT_S = 1800.0
 
 
 def is_waiting(session: Session, device_id: str, now: datetime) -> bool:
-    """Return whether :func:`lease` would find a job; takes no lock."""
+    """Return whether :func:`lease` would find a job, or note that the device asks for one; takes no lock."""
+    found = followed(session, device_id, now)
+    if found is not None:
+        return may_follow(*found)
+    if wanting(session, device_id, now, to_be_given(now)):
+        return True
     free = waiting(device_id, now, bookings_ahead(session, device_id, now))
     return session.scalar(select(JobRow.id).join(JobRow.sweep).where(free).limit(1)) is not None
 
@@ -40,11 +47,20 @@ def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEAS
 
     On PostgreSQL the row is locked and rows that others hold are skipped; on SQLite the write transaction that the
     session runs in lets nobody else in.
+
+    A further device of a running job gets that, with its part in it, and no other. One without work is noted as asking,
+    for the jobs that wait for it.
     """
+    found = followed(session, device_id, now)
+    if found is not None:
+        return part_of(*found, lease_s) if may_follow(*found) else None
     wanted = next_job(device_id, now, bookings_ahead(session, device_id, now))
     job = session.scalar(wanted.with_for_update(of=JobRow, skip_locked=True))
     if job is None or not bind(session, job, device_id):
+        for row in wanting(session, device_id, now, to_be_given(now)):
+            row.asked_at = now
         return None
+    forget_asking(session, job.sweep_id, device_id)
     return _give_out(session, job, f"device {device_id}", now, lease_s)
 
 
@@ -71,6 +87,7 @@ def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s:
         fencing_token=job.fencing_token,
         lease_s=lease_s,
         done=done,
+        nodes=tuple(row.device.name for row in node_rows(session, job.sweep_id)) if plan.nodes > 1 else (),
     )
 
 
@@ -114,6 +131,9 @@ def heartbeat(
         StaleLeaseError: nobody holds it now.
         StaleLeaseError, NotFoundError, ForbiddenError: see :func:`held_job`.
     """
+    standing = standing_of_node(session, device_id, job_id, fencing_token, now)
+    if standing is not None:
+        return standing
     job = held_job(session, device_id, job_id, fencing_token)
     if job.deadline is None:
         raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")

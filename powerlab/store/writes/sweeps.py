@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import select
@@ -18,11 +19,13 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import from_document, to_document
 from powerlab.store.errors import ConflictError
+from powerlab.store.reads.clusters import node_rows
 from powerlab.store.reads.duration_estimates import estimate
-from powerlab.store.reads.eligible_devices import Candidate, chosen
+from powerlab.store.reads.eligible_devices import Candidate, along, chosen
 from powerlab.store.reads.models import check_models
 from powerlab.store.tables import JobRow, SweepCandidateRow, SweepRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
+from powerlab.store.writes.clusters import add_nodes, check_together
 from powerlab.store.writes.points import add_points, mode_ids
 
 HIGHEST_PRIORITY = 1000
@@ -52,6 +55,7 @@ def submit_sweep(
     check_key(key)
     if sweep_id is not None and not _is_uuid(sweep_id):
         raise PowerlabError(f"{sweep_id!r} is not an identifier for a sweep; make a UUID, in lower case.")
+    request = clustered(request)
     known = _known(session, request, by, sweep_id, key)
     if known is not None:
         return known, False
@@ -96,6 +100,7 @@ def _known(session: Session, request: SweepRequest, by: str, sweep_id: str | Non
         any_of=None if row.any_of is None else from_document(row.any_of, Selector),
         plan=plan,
         priority=row.job.priority,
+        with_ids=tuple(node.device_id for node in node_rows(session, row.id)),
     )
     if stored != request:
         raise ConflictError(f"the {name} belongs to another sweep ({row.id}); use a new key for a different request.")
@@ -132,8 +137,11 @@ def create_sweep(
     complaint = priority_complaint(request.priority)
     if complaint:
         raise PowerlabError(complaint)
-    candidates = chosen(session, request)
-    for candidate in candidates:
+    request = clustered(request)
+    candidates, others = chosen(session, request), along(session, request)
+    if others:
+        check_together((*candidates, *others), now)
+    for candidate in (*candidates, *others):
         _check_plan(request, candidate, named=campaign_id is None)
     check_models(session, request.plan.models, now)
     first = candidates[0]
@@ -154,6 +162,7 @@ def create_sweep(
     )
     session.flush()
     add_points(session, sweep_id, request.plan, first.snapshot)
+    add_nodes(session, sweep_id, others)
     if request.any_of is not None:
         _add_candidates(session, sweep_id, request.plan, candidates)
     session.add(
@@ -169,9 +178,14 @@ def create_sweep(
             created_at=now,
         )
     )
-    names = ", ".join(candidate.record.device.name for candidate in candidates)
+    names = ", ".join(candidate.record.device.name for candidate in (*candidates, *others))
     record(session, now, by, "create sweep", sweep_id, device=names)
     return sweep_id
+
+
+def clustered(request: SweepRequest) -> SweepRequest:
+    """Return a request whose plan says how many devices it is for."""
+    return replace(request, plan=replace(request.plan, nodes=1 + len(request.with_ids)))
 
 
 def _expected_s(session: Session, candidate: Candidate, plan: SweepPlan) -> float:

@@ -46,7 +46,7 @@ def how_to_run(point: Point, board: str | None, root: str) -> str:
     """Return how to run the model at the point, and how to measure that again."""
     here = replace(point, mode=CURRENT_MODE_NAME)  # which is set now
     plan = plan_of_point(SweepPlan(models=(), threads=()), here)
-    again = profile_command(plan, board) + (root if board is None else "")
+    again = profile_command(plan, board) + (root if board is None and plan.nodes == 1 else "")
     return f"Run it with {_knobs(point)}.\nMeasure it again: {again}"
 
 

@@ -104,6 +104,10 @@ def scaling(args: argparse.Namespace) -> int:
 
 def _buckets(args: argparse.Namespace, run: Run, *, overlapped: bool) -> Sequence[Bucket]:
     """Return what each step sends; gradients of slices are there after the last of them."""
+    if run.point.workload.nodes > 1:
+        raise PowerlabError(
+            f"run {run.id} is of several devices, which waited for each other; choose one of one device."
+        )
     if args.gradient_mb is None:
         try:
             buckets: Sequence[Bucket] = gradient_buckets(run.point.workload.model, run.point.workload.batch_size)

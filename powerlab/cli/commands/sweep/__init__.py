@@ -20,6 +20,7 @@ examples:
   powerlab sweep create resnet50 --device xavier-3 --threads 1,2,4 --modes MAXN,MODE_15W
   powerlab sweep create resnet50 --any --board jetson-orin-nano --label rack=3
   powerlab sweep create resnet50 --each board --group nightly
+  powerlab sweep create resnet18 --workload train --batch 8 --devices nano-1,nano-2
   powerlab sweep list --state running
   powerlab sweep watch SWEEP
   powerlab sweep pause SWEEP
@@ -60,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (create, preview):
         add_plan_arguments(action, _MODEL)
         action.add_argument("--device", metavar="NAME", help="device name or id (default: the only device)")
+        action.add_argument(
+            "--devices", metavar="A,B", help="devices that train together as one, each with its part of every batch"
+        )
         several = action.add_argument_group("several devices, instead of --device")
         several.add_argument("--any", action="store_true", help="one sweep, on the first matching device that is free")
         several.add_argument(

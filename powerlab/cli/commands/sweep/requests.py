@@ -67,14 +67,27 @@ def _queued(record: SweepRecord) -> str:
 def request_from(args: argparse.Namespace, api: Client) -> SweepRequest | CampaignRequest:
     """Return what the words of the command line ask for."""
     selector = several_from(args)
-    devices = [find_device(api, args.device)] if selector is None else found_devices(api, selector)
+    devices = _named(args, api) if selector is None else found_devices(api, selector)
     args.models = full_names(api.transport, tuple(args.models))
     plan, priority = plan_from(args, *in_common(devices)), args.priority or 0
     if selector is None:
-        return SweepRequest(device_id=devices[0].id, plan=plan, priority=priority)
+        others = tuple(one.id for one in devices[1:])
+        return SweepRequest(device_id=devices[0].id, plan=plan, priority=priority, with_ids=others)
     if args.each is None:
         return SweepRequest(any_of=selector, plan=plan, priority=priority)
     return CampaignRequest(each=Each(args.each), of=selector, plan=plan, priority=priority)
+
+
+def _named(args: argparse.Namespace, api: Client) -> list[DeviceRecord]:
+    """Return the device that is named, or those that train together."""
+    if args.devices is None:
+        return [find_device(api, args.device)]
+    if args.device is not None:
+        raise PowerlabError("--device names one device, --devices several that train together; give only one of them.")
+    names = [name.strip() for name in args.devices.split(",")]
+    if len(names) < 2 or not all(names):
+        raise PowerlabError(f"--devices got {args.devices!r}; name two devices or more, such as nano-1,nano-2.")
+    return [find_device(api, name) for name in names]
 
 
 def list_all(args: argparse.Namespace) -> int:

@@ -1,0 +1,1 @@
+"""Several devices that train together as one sweep: the first one measures, the others follow (:mod:`.member`)."""
