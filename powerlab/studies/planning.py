@@ -79,7 +79,13 @@ class _Crossing:
 
 
 def plan_study(
-    study: Study, here: Here, *, rigour: Rigour, quick: bool = False, modes: tuple[str, ...] = ()
+    study: Study,
+    here: Here,
+    *,
+    rigour: Rigour,
+    quick: bool = False,
+    modes: tuple[str, ...] = (),
+    engines: tuple[str, ...] = (),
 ) -> Planned:
     """Return the sweeps.
 
@@ -89,16 +95,17 @@ def plan_study(
         rigour: the level that sets times and counts.
         quick: take the study's smaller batch sizes.
         modes: power modes instead of the study's own; they are taken as they are.
+        engines: of the study's engines, these alone; empty for all.
 
     Raises:
         PowerlabError: nothing of the study can be repeated here, with the reasons.
     """
     plans: list[SweepPlan] = []
-    left_out: list[NotRepeated] = []
+    left_out = [NotRepeated(what="other engines", why=f"{', '.join(engines)} alone was asked for")] if engines else []
     for template in study.plans:
         smaller = template.quick_batch_sizes if quick else ()
         chosen = replace(template, batch_sizes=smaller or template.batch_sizes)
-        jobs = list(_jobs(chosen, here, left_out))
+        jobs = list(_jobs(chosen, here, engines or here.engines, left_out))
         if jobs:
             left_out += _missing_queues(chosen, here)
             groups = _mode_groups(modes or _modes(chosen, here, left_out), here)
@@ -111,10 +118,11 @@ def plan_study(
     return Planned(plans=tuple(plans), left_out=tuple(dict.fromkeys(left_out)))
 
 
-def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> Iterator[_Job]:
+def _jobs(template: PlanTemplate, here: Here, asked: tuple[str, ...], left_out: list[NotRepeated]) -> Iterator[_Job]:
     processor = template.processor
     able_here = [one for one in here.engines if processor in ENGINES[one] and (one in TRAINERS or not template.trains)]
-    wanted = able_here if ALL in template.engines else template.engines
+    named = able_here if ALL in template.engines else template.engines
+    wanted = [engine for engine in named if engine in asked]
     place = "" if processor is Processor.CPU else f" on the {processor}"
     trained = " in training" if template.trains else ""
     for network in template.models:

@@ -166,6 +166,8 @@ def test_ctrl_c_ends_the_study_with_what_was_measured(capsys, measured):
         (["nosuch"], "there is no study 'nosuch'; choose from: aa, "),
         (["aa", "--quick", "--rigour", "publishable"], "--quick is --rigour quick"),
         (["aa", "--board", "jetson-nanno"], "(did you mean jetson-nano?)"),
+        (["aa", "--engine", "openvinoo"], "the engine 'openvinoo' is not known (did you mean openvino?); one of: "),
+        (["aa", "--engine", "torch"], "the engine 'torch' is not installed here; install it with"),
         (["aa", "--model", "alexnet"], "write a network and its file as alexnet=FILE.onnx"),
         (["aa", "--model", "vgg=x.onnx"], "the study aa has no network 'vgg'; it runs alexnet"),
         (["aa", "--model", "alexnet=/nowhere/x.onnx"], "/nowhere/x.onnx"),

@@ -77,6 +77,14 @@ def test_quick_takes_the_smaller_batches_where_there_are_some():
     assert planned("xavier-resnet50", quick=True).plans[0].batch_sizes == (1,)
 
 
+def test_engines_may_be_named_and_a_study_of_none_of_them_is_refused():
+    made = planned("dlbench", engines=("builtin",))
+    assert {engine for plan in made.plans for engine in plan.engines} == {"builtin"}
+    assert reasons(made)["other engines"] == "builtin alone was asked for"
+    with pytest.raises(PowerlabError, match="nothing of the study aa can be repeated on xavier"):
+        planned("aa", engines=("onnxruntime",))
+
+
 def test_a_precision_that_the_engine_lacks_is_named_with_its_reason():
     study = find_study("tegra-x1-alexnet")
     on_cores = replace(study.plans[0], precisions=("fp32", "fp16"))

@@ -25,6 +25,7 @@ examples:
   powerlab study tegra-x1-alexnet --quick --output results
   powerlab study xavier-resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W
   powerlab study armv8-cluster --model yolov3=my_yolov3.onnx
+  powerlab study dlbench --quick --engine builtin,onnxruntime
   powerlab study aa                                does this device tell a point from itself?
 """
 
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--quick", action="store_true", help="--rigour quick, with the study's smaller batches")
     what = parser.add_argument_group("what is run")
     what.add_argument("--modes", metavar="NAME,...", help="these power modes instead of the study's")
+    what.add_argument("--engine", metavar="NAME,...", help="of the study's engines, these alone")
     what.add_argument(
         "--model",
         metavar="NAME=FILE",

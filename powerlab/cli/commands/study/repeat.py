@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from powerlab.backends.packages import PACKAGES, check_installed
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.host import open_host
@@ -20,6 +21,7 @@ from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.match_tables import match_document, show_matches
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.process.interrupts import orderly_ends
+from powerlab.domain.choices import meant
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
@@ -63,7 +65,7 @@ def repeat(args: argparse.Namespace) -> int:
     if args.quick and args.rigour not in {None, Rigour.QUICK}:
         raise PowerlabError(f"--quick is --rigour quick, but --rigour {args.rigour} was given; leave one of them out.")
     folder = None if args.output is None else _folder(args.output)
-    named = tuple(word.strip() for word in (args.modes or "").split(",") if word.strip())
+    named, engines = _named(args.modes), _engines(args.engine)
     with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities(named)
         trial = SweepPlan(models=study.plans[0].models, threads=(1,), modes=named or (CURRENT_MODE_NAME,))
@@ -71,7 +73,7 @@ def repeat(args: argparse.Namespace) -> int:
         trials = Trials(choose_meter(host.sysroot, capabilities, trial.sample_period_s))
         facts = here(study, device, capabilities, args.model, trials)
         rigour = Rigour.QUICK if args.quick else Rigour(args.rigour or Rigour.STANDARD)
-        planned = plan_study(study, facts, rigour=rigour, quick=args.quick, modes=named)
+        planned = plan_study(study, facts, rigour=rigour, quick=args.quick, modes=named, engines=engines)
         for plan in planned.plans:
             check_plan(plan, device, capabilities, tuple(BACKENDS))
         _say(_outlook(study, planned, device, trials))
@@ -86,6 +88,21 @@ def repeat(args: argparse.Namespace) -> int:
     )
     _report(args, folder, repetition)
     return max(one.exit_status for one in made)
+
+
+def _named(words: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (words or "").split(",") if word.strip())
+
+
+def _engines(words: str | None) -> tuple[str, ...]:
+    named = _named(words)
+    for name in named:
+        if name not in BACKENDS:
+            known = tuple(BACKENDS)
+            raise PowerlabError(f"the engine {name!r} is not known{meant(name, known)}; one of: {', '.join(known)}.")
+        if name in PACKAGES:
+            check_installed(name)
+    return named
 
 
 def _measured(
