@@ -40,6 +40,8 @@ void fill_halo(const View& v, std::int32_t word, int thread, int threads) {
   }
 }
 
+constexpr std::size_t kLooksAhead = 4;  // steps, for one whose weights to fetch
+
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -248,8 +250,17 @@ void Plan::run_share(const Phase& phase, int share) {
   step.y.data += phase.image * planned.y.shift;
   step.out.data += phase.image * planned.out.shift;
   step.round = phase.round;
+  step.next = next_of(static_cast<std::size_t>(phase.step));
   if (phase.round == 0) fill_halo(step.out, step.halo, share, pool_->threads());
   planned.kernel->run(step, share, pool_->threads());
+}
+
+const Step* Plan::next_of(std::size_t step) const {
+  const std::size_t end = std::min(steps_.size(), step + 1 + kLooksAhead);
+  for (std::size_t i = step + 1; i < end; ++i) {
+    if (steps_[i].kernel == steps_[step].kernel) return &steps_[i].step;
+  }
+  return nullptr;
 }
 
 void Plan::finish(const Phase& phase) {

@@ -124,6 +124,7 @@ class Plan {
   std::vector<Phase> phases_of(std::size_t first, std::size_t last) const;
   void run_phases(const std::vector<Phase>& phases, std::int64_t times, bool timed);
   void run_share(const Phase& phase, int share);
+  const Step* next_of(std::size_t step) const;
   void finish(const Phase& phase);
   void check_faults() const;
 

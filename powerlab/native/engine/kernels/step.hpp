@@ -111,6 +111,8 @@ struct Step {
   std::int32_t* fault;      // a Fault, for any thread to set; set by the plan
   const Step* parts;        // chain: the convolutions it is made of; their views have no data
   std::int32_t part_count;
+  const Step* next;  // one of the steps behind that has the same kernel, or null: its weights may be fetched; set by
+                     // the plan
 };
 
 // `blocks` blocks of `pixels` pixels of an output, which a function ends: see kernels/epilogue.hpp.

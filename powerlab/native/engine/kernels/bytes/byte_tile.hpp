@@ -54,7 +54,7 @@ template <bool F, bool S, bool R, int B, int P>
 static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B][P], const ByteTile& t) {
   const Requantize r = t.requantize;
   const std::int64_t out_pixel = t.out_pixel, residual_pixel = t.residual_pixel;
-  const auto steps_of = [&](int b, int p, Vec multiplier) {
+  const auto steps_of = [&](int b, int p, Vec multiplier) __attribute__((always_inline)) {
     const Vec steps = products<S>(acc[b][p], multiplier, r);
     if constexpr (!R) return steps;
     const std::uint8_t* residual = t.residual + byte_place(t, b, t.residual_plane) + p * residual_pixel;
@@ -62,22 +62,38 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
   };
 #if defined(__AVX512F__)
   if constexpr (!F) {
-    Vec multipliers[B];
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) multipliers[b] = load_unaligned(t.bias + (2 * b + 1) * kWidth);
-    std::uint8_t* out = t.out;
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p, out += out_pixel) {
+    const auto multiplier = [&](int b) { return load_unaligned(t.bias + (2 * b + 1) * kWidth); };
+    // Of pixel p, the blocks' bytes.
+    const auto store_blocks = [&](int p) __attribute__((always_inline)) {
+      std::uint8_t* out = t.out + p * out_pixel;
       Vec steps[B];
       POWERLAB_UNROLL
-      for (int b = 0; b < B; ++b) steps[b] = steps_of(b, p, multipliers[b]);
+      for (int b = 0; b < B; ++b) steps[b] = steps_of(b, p, multiplier(b));
       typedef long long Halves __attribute__((vector_size(64)));
       const Halves bytes = (Halves)packed(steps, r);
       store_block(out, (Block)__builtin_shufflevector(bytes, bytes, 0, 1));
       if constexpr (B > 1) store_block(out + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 2, 3));
       if constexpr (B > 2) store_block(out + 2 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 4, 5));
       if constexpr (B > 3) store_block(out + 3 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
+    };
+    if constexpr (P >= 4) {
+      if (out_pixel == kBlockBytes) {  // four pixels of a block are one store
+        POWERLAB_UNROLL
+        for (int b = 0; b < B; ++b) {
+          POWERLAB_UNROLL
+          for (int p = 0; p + 4 <= P; p += 4) {
+            const Vec steps[] = {steps_of(b, p, multiplier(b)), steps_of(b, p + 1, multiplier(b)),
+                                 steps_of(b, p + 2, multiplier(b)), steps_of(b, p + 3, multiplier(b))};
+            store_pixels(t.out + b * t.out_plane + p * kBlockBytes, steps, r);
+          }
+        }
+        POWERLAB_UNROLL
+        for (int p = P / 4 * 4; p < P; ++p) store_blocks(p);
+        return;
+      }
     }
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) store_blocks(p);
     return;
   }
 #elif defined(__AVX2__)

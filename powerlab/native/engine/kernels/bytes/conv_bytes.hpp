@@ -28,23 +28,46 @@ namespace powerlab::engine::POWERLAB_TIER {
 // Output vectors of a group, and how they are dealt to units.
 static inline std::int64_t byte_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
 
-template <bool F, int N>
-static void byte_pass(const Step& s, std::int64_t unit, Range tiles, ByteTiles& registers) {
+// Weights of a unit: where they are, and how large.
+struct ByteWeights {
+  std::int64_t group, first, count;  // vectors of the group
+  std::int64_t reduction, bytes;
+  const std::uint8_t* at;
+};
+template <int N>
+static inline ByteWeights byte_weights(const Step& s, std::int64_t unit) {
   const std::int64_t vectors = byte_group_vectors(s);
   const std::int64_t units = (vectors + kByteTileBlocks<N> - 1) / kByteTileBlocks<N>;
-  const std::int64_t group = unit / units, i = unit % units;
-  const std::int64_t first = i * vectors / units, count = (i + 1) * vectors / units - first;
+  const std::int64_t words = (s.x.blocks / s.groups - 1) * packed_words(s.lanes) + packed_words(s.last_lanes);
+  ByteWeights w;
+  w.group = unit / units;
+  w.first = unit % units * vectors / units;
+  w.count = (unit % units + 1) * vectors / units - w.first;
+  w.reduction = words * s.kernel_h * s.kernel_w;
+  w.bytes = w.reduction * w.count * kWordBytes<N>;
+  w.at = bytes_of(s.weights) + (w.group * vectors + w.first) * w.reduction * kWordBytes<N>;
+  return w;
+}
+
+// The units of a thread.
+template <int N>
+static inline Range byte_units(const Step& s, int channel_part) {
+  const std::int64_t group_units = (byte_group_vectors(s) + kByteTileBlocks<N> - 1) / kByteTileBlocks<N>;
+  return share(s.groups * group_units, channel_part, s.channel_split);
+}
+
+template <bool F, int N>
+static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* next, Range tiles,
+                      ByteTiles& registers) {
+  const std::int64_t group = w.group, first = w.first, count = w.count, bytes = w.bytes;
   const std::int64_t in_blocks = s.x.blocks / s.groups;
-  const std::int64_t words = (in_blocks - 1) * packed_words(s.lanes) + packed_words(s.last_lanes);
-  const std::int64_t reduction = words * s.kernel_h * s.kernel_w;
-  const std::int64_t bytes = reduction * count * kWordBytes<N>;
   const std::int64_t out_first = group * (s.out.blocks / s.groups);
   const std::int64_t out_block = out_first + first / (F ? 1 : kBlockVectors);  // byte_place knows where in the block
   const std::int64_t y_block = group * (s.y.blocks / s.groups) + first / kBlockVectors;
   ByteTile t;
-  t.weights = bytes_of(s.weights) + (group * vectors + first) * reduction * kWordBytes<N>;
-  t.bias = s.bias + (group * vectors + first) * 2 * kWidth;
-  t.prefetch_step = bytes / (tiles.end - tiles.begin) / reduction;
+  t.weights = w.at;
+  t.bias = s.bias + (group * byte_group_vectors(s) + first) * 2 * kWidth;
+  t.prefetch_step = bytes / (tiles.end - tiles.begin) / w.reduction;
   t.x_plane = s.x.plane;
   t.x_row = s.x.row * s.dilation_h;
   t.x_column = s.x.pixel * s.dilation_w;
@@ -60,7 +83,7 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles, ByteTiles& 
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
   t.requantize = requantize_of(s);
-  const char* next_weights = reinterpret_cast<const char*>(t.weights) + bytes;
+  const char* next_weights = reinterpret_cast<const char*>(next);
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
@@ -92,14 +115,25 @@ static void conv_bytes(const Step& s, int thread, int threads) {
   const int row_parts = threads / s.channel_split;
   const int channel_part = thread / row_parts, row_part = thread % row_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
-  const std::int64_t group_units = (byte_group_vectors(s) + kByteTileBlocks<N> - 1) / kByteTileBlocks<N>;
-  const Range units = share(s.groups * group_units, channel_part, s.channel_split);
+  const Range units = byte_units<N>(s, channel_part);
+  // What comes first in the next step, as cold as all weights are; where it is cut like this one.
+  const std::uint8_t* behind = nullptr;
+  if (s.next != nullptr && s.next->weights != nullptr) {
+    const int parts = threads / s.next->channel_split;
+    behind = byte_weights<N>(*s.next, byte_units<N>(*s.next, thread / parts % s.next->channel_split).begin).at;
+  }
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   ByteTiles registers(s);
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
     const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
-    for (std::int64_t unit = units.begin; unit < units.end; ++unit) byte_pass<F, N>(s, unit, {begin, end}, registers);
+    ByteWeights weights = byte_weights<N>(s, units.begin);
+    for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+      const ByteWeights after = byte_weights<N>(s, unit + 1 < units.end ? unit + 1 : unit);
+      const bool is_last = unit + 1 == units.end && end == tiles.end && behind != nullptr;
+      byte_pass<F, N>(s, weights, is_last ? behind : weights.at + weights.bytes, {begin, end}, registers);
+      weights = after;
+    }
   }
 }
 

@@ -78,6 +78,44 @@ static inline IVec quantized(Vec x, const Divisor& by, const Requantize& r) {
   return to_bytes(steps == steps ? steps : Vec{}, r);
 }
 
+#if defined(__AVX512F__)
+// Four vectors of floats as steps that packed() takes. What is no number, or infinite, shows in what was found.
+static inline __attribute__((always_inline)) void to_steps(Vec (&x)[4], const Divisor& by, const Requantize& r) {
+  const __m512 scale = _mm512_set1_ps(by.scale), reciprocal = _mm512_set1_ps(by.reciprocal);
+  Vec found[4];
+  POWERLAB_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const Vec near = x[i] * broadcast(by.reciprocal);
+    const __m512 left = _mm512_fnmadd_ps((__m512)near, scale, (__m512)x[i]);
+    found[i] = (Vec)_mm512_fmadd_ps(left, reciprocal, (__m512)near);
+  }
+  const auto unusual = [&](int i) { return _mm512_cmp_ps_mask((__m512)found[i], (__m512)found[i + 1], _CMP_UNORD_Q); };
+  if (__builtin_expect(!by.is_usual || (unusual(0) | unusual(2)) != 0, 0)) {
+    for (int i = 0; i < 4; ++i) {
+      const Vec steps = divided(x[i], by);
+      found[i] = steps == steps ? steps : Vec{};
+    }
+  }
+  POWERLAB_UNROLL
+  for (int i = 0; i < 4; ++i) x[i] = found[i] < r.high ? found[i] : broadcast(r.high);
+}
+#endif
+
+// Whole vectors of floats that follow on each other.
+static inline void quantize_run(const float* x, std::uint8_t* out, std::int64_t count, const Divisor& by,
+                                const Requantize& r) {
+  std::int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 4 * kWidth <= count; i += 4 * kWidth) {
+    Vec steps[] = {load_unaligned(x + i), load_unaligned(x + i + kWidth), load_unaligned(x + i + 2 * kWidth),
+                   load_unaligned(x + i + 3 * kWidth)};
+    to_steps(steps, by, r);
+    *reinterpret_cast<UnalignedIVec*>(out + i) = packed(steps, r);
+  }
+#endif
+  for (; i < count; i += kWidth) store_bytes(out + i, quantized(load_unaligned(x + i), by, r));
+}
+
 // x in blocks of kWidth floats.
 static void quantize_blocks(const Step& s, int thread, int threads) {
   const Requantize r = requantize_of(s);
@@ -138,7 +176,7 @@ static void quantize_rows(const Step& s, int thread, int threads) {
   for (std::int64_t n = rows.begin; n < rows.end; ++n) {
     const float* x = s.x.data + n * s.x.image;
     std::uint8_t* out = bytes_of(s.out.data + n * s.out.image);
-    for (int c = 0; c < whole; c += kWidth) store_bytes(out + c, quantized(load_unaligned(x + c), by, r));
+    quantize_run(x, out, whole, by, r);
     if (whole < s.x.c) store_bytes(out + whole, quantized(load_lanes(x + whole, s.x.c - whole), by, r));
   }
 }

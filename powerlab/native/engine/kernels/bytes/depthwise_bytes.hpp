@@ -1,7 +1,9 @@
 // Depthwise convolution of bytes: one filter a channel, in vectors of the tier's width within blocks of 16 channels.
 //
 // Each byte is widened once and multiplied by a weight widened likewise; there is no sum over channels for dot products
-// to shorten. Kernels of 3 x 3 with strides of 1 or 2 load each pixel of a tile once, for two rows of the output.
+// to shorten. Kernels of 3 x 3 with strides of 1 or 2 load each pixel of a tile once, for two rows of the output. On
+// AVX-512 VNNI dot products add up a row of such a kernel: four pixels of a block are a vector of bytes, which is
+// turned until a lane has the four pixels of its channel.
 //
 // Weights: [vector][kernel_h][kernel_w][v] signed bytes. Bias: as in conv_bytes.hpp.
 #pragma once
@@ -10,7 +12,15 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+constexpr bool kDepthwiseWords = true;
+#else
+constexpr bool kDepthwiseWords = false;
+#endif
+
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+constexpr int kByteDepthwisePixels = 8;
+#elif defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kByteDepthwisePixels = 7;
 #else
 constexpr int kByteDepthwisePixels = 3;
@@ -18,8 +28,8 @@ constexpr int kByteDepthwisePixels = 3;
 
 struct ByteDepthwiseTile {
   const Step* step;
-  const std::uint8_t* x;  // the first tap of the first pixel, at the vector's channels
-  const std::int8_t* weights;
+  const std::uint8_t* x;       // the first tap of the first pixel, at the vector's channels
+  const std::int8_t* weights;  // of 3 x 3 with kDepthwiseWords: a word a lane and kernel row
   const float* bias;
   std::uint8_t* out;
   const std::uint8_t* residual;  // null where there is none
@@ -70,6 +80,56 @@ static inline __attribute__((always_inline)) void byte_depthwise_start(const Byt
   }
 }
 
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+// Pixels of a block, three or four, as words of a channel each.
+template <int Pixels>
+static inline __attribute__((always_inline)) IVec pixels_of_channels(const std::uint8_t* p) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i within =
+      _mm512_maskz_broadcast_i32x4(kAllLanes, _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i pixels = _mm512_maskz_loadu_epi32(static_cast<__mmask16>((1 << 4 * Pixels) - 1), p);
+  return (IVec)_mm512_shuffle_epi8(_mm512_maskz_permutexvar_epi32(kAllLanes, order, pixels), within);
+}
+
+// Weights of a vector as words: three of a kernel row, and 0.
+static inline void depthwise_words(const std::int8_t* weights, std::int8_t* to) {
+  for (int ky = 0; ky < 3; ++ky) {
+    IVec word = {};
+    for (int kx = 0; kx < 3; ++kx) word |= (load_signed(weights + (3 * ky + kx) * kWidth) & 255) << (8 * kx);
+    *reinterpret_cast<UnalignedIVec*>(to + 4 * ky * kWidth) = word;
+  }
+}
+
+// A kernel of 3 x 3, strides S, R rows of the output. With strides of 1 a word of four pixels serves two of the output.
+template <int S, int R, int P>
+static __attribute__((noinline)) void byte_depthwise_3x3(const ByteDepthwiseTile& t) {
+  IVec acc[R][P], w[3];
+  byte_depthwise_start(t, acc);
+  POWERLAB_UNROLL
+  for (int ky = 0; ky < 3; ++ky) w[ky] = load_ints(t.weights + 4 * ky * kWidth);
+  const std::int64_t row = 4 * t.step->x.row;
+  constexpr int kStep = S == 1 ? 2 : 1;
+  POWERLAB_UNROLL
+  for (int i = 0; i < (R - 1) * S + 3; ++i) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; p += kStep) {
+      const bool both = S == 1 && p + 1 < P;
+      const std::uint8_t* from = t.x + i * row + p * S * kBlockBytes;
+      const IVec x = both ? pixels_of_channels<4>(from) : pixels_of_channels<3>(from);
+      POWERLAB_UNROLL
+      for (int j = 0; j < R; ++j) {
+        const int ky = i - j * S;
+        if (ky < 0 || ky > 2) continue;
+        acc[j][p] = dot(acc[j][p], x, w[ky]);
+        if (both) acc[j][p + 1] = dot(acc[j][p + 1], x, w[ky] << 8);
+      }
+    }
+  }
+  byte_depthwise_store(t, acc);
+}
+#else
+static inline void depthwise_words(const std::int8_t*, std::int8_t*) {}
+
 // A kernel of 3 x 3, strides S, R rows of the output.
 template <int S, int R, int P>
 static __attribute__((noinline)) void byte_depthwise_3x3(const ByteDepthwiseTile& t) {
@@ -96,6 +156,7 @@ static __attribute__((noinline)) void byte_depthwise_3x3(const ByteDepthwiseTile
   }
   byte_depthwise_store(t, acc);
 }
+#endif
 
 // Any kernel, one row of the output.
 template <int P>
@@ -135,6 +196,8 @@ static void depthwise_bytes(const Step& s, int thread, int threads) {
                       s.dilation_h == 1 && s.dilation_w == 1;
   const std::int64_t tiles = (s.out.w + kByteDepthwisePixels - 1) / kByteDepthwisePixels;
   const Range all = row_share(s.out, thread, threads);
+  alignas(4 * kWidth) std::int8_t words[12 * kWidth];
+  std::int64_t in_words = -1;  // the vector whose weights these are
   ByteDepthwiseTile t;
   t.step = &s;
   for (std::int64_t unit = all.begin, rows = 1; unit < all.end; unit += rows) {
@@ -152,6 +215,11 @@ static void depthwise_bytes(const Step& s, int thread, int threads) {
       if (vector * kWidth >= s.out.c) break;
       t.weights = reinterpret_cast<const std::int8_t*>(s.weights) + vector * s.kernel_h * s.kernel_w * kWidth;
       t.bias = s.bias + vector * 2 * kWidth;
+      if (kDepthwiseWords && square) {
+        if (in_words != vector) depthwise_words(t.weights, words);
+        in_words = vector;
+        t.weights = words;
+      }
       for (std::int64_t tile = 0; tile < tiles; ++tile) {
         const std::int64_t begin = tile * s.out.w / tiles, end = (tile + 1) * s.out.w / tiles;
         t.x = x + begin * s.stride_w * kBlockBytes + part * kWidth;

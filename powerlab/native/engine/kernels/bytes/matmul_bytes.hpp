@@ -25,12 +25,16 @@ static void quantize_matrix(const Step& s, int thread, int threads) {
   Requantize r = requantize_of(s);
   r.low = static_cast<float>(-r.zero);
   r.high = static_cast<float>(255 - r.zero);
+  r.lowest = 0;
+  r.highest = 255;
   const Divisor by = divisor_of(s.alpha);
   const Range rows = share(count_of(a, axes), thread, threads);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float* from = static_cast<const float*>(a.data) + offset_of(a, axes, row);
     std::uint8_t* to = bytes_of(static_cast<float*>(out.data) + offset_of(out, axes, row));
-    for (std::int64_t i = 0; i < inner; i += kWidth)
+    const std::int64_t whole = across == 1 ? inner / kWidth * kWidth : 0;
+    quantize_run(from, to, whole, by, r);
+    for (std::int64_t i = whole; i < inner; i += kWidth)
       store_bytes(to + i, quantized(load_apart(from + i * across, across, inner - i), by, r));
   }
 }
@@ -49,6 +53,41 @@ static inline void put_word(std::uint8_t* to, const IVec (&lanes)[4]) {
     put(0, (lanes[0] & 255) | (lanes[1] & 255) << 8 | (lanes[2] & 255) << 16 | lanes[3] << 24);
   }
 }
+
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+constexpr bool kTurnsColumns = true;
+// Four words of a vector of columns, whose features follow on each other.
+static inline __attribute__((always_inline)) void words_of_columns(const float* from, std::int64_t across,
+                                                                   const Divisor& by, const Requantize& r,
+                                                                   IVec (&words)[4]) {
+  typedef long long Halves __attribute__((vector_size(64)));
+  Requantize middle = r;  // bytes, 128 more than their signed ones
+  middle.zero = 128;
+  middle.lowest = 1;
+  middle.highest = 255;
+  Halves four[4];  // columns, whose word i is in quarter i
+  POWERLAB_UNROLL
+  for (int i = 0; i < 4; ++i, from += 4 * across) {
+    Vec x[] = {load_unaligned(from), load_unaligned(from + across), load_unaligned(from + 2 * across),
+               load_unaligned(from + 3 * across)};
+    to_steps(x, by, r);
+    four[i] = (Halves)((IVec)packed_words(x, middle) ^ static_cast<std::int32_t>(0x80808080));
+  }
+  POWERLAB_UNROLL
+  for (int i = 0; i < 4; i += 2) {
+    const auto halves = [&](int first) {
+      return i == 0 ? __builtin_shufflevector(four[first], four[first + 1], 0, 1, 2, 3, 8, 9, 10, 11)
+                    : __builtin_shufflevector(four[first], four[first + 1], 4, 5, 6, 7, 12, 13, 14, 15);
+    };
+    const Halves left = halves(0), right = halves(2);
+    words[i] = (IVec)__builtin_shufflevector(left, right, 0, 1, 4, 5, 8, 9, 12, 13);
+    words[i + 1] = (IVec)__builtin_shufflevector(left, right, 2, 3, 6, 7, 10, 11, 14, 15);
+  }
+}
+#else
+constexpr bool kTurnsColumns = false;
+static inline void words_of_columns(const float*, std::int64_t, const Divisor&, const Requantize&, IVec (&)[4]) {}
+#endif
 
 // Operands: packed, [batch ...][1][floats]; b, [batch ...][inner][columns], any strides. alpha: a step of b;
 // numbers[0]: the zero point of a.
@@ -74,7 +113,18 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
     std::uint8_t* to = whole + (first * words + vector - first) * kWordBytes<1>;
     const std::int64_t left = columns - vector * kWidth;
     IVec sums = {};
-    for (std::int64_t word = 0; word < words; ++word, to += width * kWordBytes<1>) {
+    std::int64_t word = 0;
+    if (kTurnsColumns && down == 1 && left >= kWidth) {
+      for (; 4 * word + kWidth <= inner; word += 4) {
+        IVec four[4] = {};
+        words_of_columns(from + 4 * word, across, by, r, four);
+        for (int i = 0; i < 4; ++i, to += width * kWordBytes<1>) {
+          sums = dot(sums, every(0x01010101), four[i]);
+          *reinterpret_cast<UnalignedIVec*>(to) = four[i];
+        }
+      }
+    }
+    for (; word < words; ++word, to += width * kWordBytes<1>) {
       IVec four[4] = {};
       for (int i = 0; i < 4 && 4 * word + i < inner; ++i) {
         const Vec x = load_apart(from + (4 * word + i) * down, across, left);

@@ -44,19 +44,23 @@ static inline IVec to_bytes(Vec steps, const Requantize& r) {
 }
 
 #if defined(__AVX512F__)
-// The same for up to four vectors, whose bytes follow on each other then: saturating packs do most of the work. Steps
-// must be numbers of 32 bits, which the rules of passes/quantized/ see to.
+// The same for up to four vectors: words of four lanes of the vectors in turn. Saturating packs do most of the work.
+// Steps must be numbers of 32 bits, which the rules of passes/quantized/ see to.
 template <int B>
-static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], const Requantize& r) {
+static inline __attribute__((always_inline)) __m512i packed_words(const Vec (&steps)[B], const Requantize& r) {
   const auto rounded = [&](int b) { return _mm512_maskz_cvtps_epi32(kAllLanes, (__m512)steps[b < B ? b : 0]); };
   const __m512i zero = _mm512_set1_epi16(static_cast<short>(r.zero));
   const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(rounded(0), rounded(1)), zero);
   const __m512i second = B > 2 ? _mm512_adds_epi16(_mm512_packs_epi32(rounded(2), rounded(3)), zero) : first;
-  const __m512i bytes = _mm512_packus_epi16(first, second);  // words of four lanes of the vectors in turn
-  const __m512i inside = _mm512_min_epu8(_mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(r.lowest))),
-                                         _mm512_set1_epi8(static_cast<char>(r.highest)));
+  const __m512i bytes = _mm512_packus_epi16(first, second);
+  return _mm512_min_epu8(_mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(r.lowest))),
+                         _mm512_set1_epi8(static_cast<char>(r.highest)));
+}
+// The bytes of one vector behind those of the other.
+template <int B>
+static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], const Requantize& r) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return (IVec)_mm512_maskz_permutexvar_epi32(kAllLanes, order, inside);
+  return (IVec)_mm512_maskz_permutexvar_epi32(kAllLanes, order, packed_words(steps, r));
 }
 #elif defined(__AVX2__)
 template <int B>

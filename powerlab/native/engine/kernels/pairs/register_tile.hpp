@@ -7,6 +7,13 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// What the innermost loops do not use, in memory: see ByteTileState in kernels/bytes/register_tile.hpp.
+struct PairTileState {
+  const PairTile* tile;
+  const char* prefetch;
+  int block, ky;
+};
+
 template <bool F, int B, int P>
 static __attribute__((noinline)) void pair_tile(const PairTile& t) {
   Vec acc[B][P];
@@ -17,22 +24,33 @@ static __attribute__((noinline)) void pair_tile(const PairTile& t) {
     for (int p = 0; p < P; ++p) acc[b][p] = begin;
   }
   const float* weights = t.weights;
-  const char* prefetch = t.prefetch;
-  const std::int64_t pixel = t.x_pixel, prefetch_step = t.prefetch_step;
-  for (int block = 0; block < t.blocks; ++block) {
-    for (int ky = 0; ky < t.kernel_h; ++ky) {
-      const float* x = t.x + block * t.x_plane + ky * t.x_row;
-      for (int kx = 0; kx < t.kernel_w; ++kx, x += t.x_column) {
-        const float* at = x;
-        const float* at3 = x + 3 * pixel;
-        for (int left = t.words; left > 0; left -= 4, at += 4, at3 += 4) {
-          pair_four_words<B, P>(acc, at, at3, pixel, weights);
-          weights += 4 * B * kWidth;
-          __builtin_prefetch(prefetch, 0, 2);
-          prefetch += 4 * prefetch_step;
-        }
+  PairTileState state = {&t, t.prefetch, 0, 0};
+  for (bool is_left = t.blocks > 0 && t.kernel_h > 0; is_left;) {
+    asm volatile("" : "+m"(state));
+    const PairTile& at = *state.tile;
+    // Under a kernel of 1 x 1 blocks are passed through as taps are: what surrounds a short loop would count.
+    const bool is_point = at.kernel_h * at.kernel_w == 1;
+    const std::int64_t pixel = at.x_pixel, prefetch_step = 4 * at.prefetch_step;
+    const int words = at.words;
+    const std::int64_t next = (is_point ? at.x_plane : at.x_column) - words;
+    const float* x = at.x + state.block * at.x_plane + state.ky * at.x_row;
+    const float* x3 = x + 3 * pixel;
+    const char* prefetch = state.prefetch;
+    for (int taps = is_point ? at.blocks : at.kernel_w; taps > 0; --taps, x += next, x3 += next) {
+      for (int left = words; left > 0; left -= 4, x += 4, x3 += 4) {
+        pair_four_words<B, P>(acc, x, x3, pixel, weights);
+        weights += 4 * B * kWidth;
+        __builtin_prefetch(prefetch, 0, 2);
+        prefetch += prefetch_step;
       }
     }
+    state.prefetch = prefetch;
+    asm volatile("" : "+m"(state));
+    if (++state.ky == state.tile->kernel_h) {
+      state.ky = 0;
+      ++state.block;
+    }
+    is_left = state.block < state.tile->blocks && state.tile->kernel_h * state.tile->kernel_w != 1;
   }
   // Reads t anew: else addresses of the results would be kept, on the stack, from the first loads on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
