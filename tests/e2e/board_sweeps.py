@@ -12,7 +12,7 @@ import pytest
 from e2e.golden_boards import GOLDEN, ON_GPU, described, simulated
 from powerlab.boards.registry import BOARDS
 
-SHORT = "--threads 2 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 1 --idle 0.5 --database none --json"
+SHORT = "--threads 1 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 1 --idle 0.5 --database none --json"
 BUSY = {"power-gap", "stale-sensor", "missing-power"}
 """What a machine that is too busy does to a sweep: sensors are read late, and simulated ones are moved late."""
 KNOWN_FINDINGS = {

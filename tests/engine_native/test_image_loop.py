@@ -6,7 +6,7 @@ import pytest
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice
 from powerlab.engine import Session
 from powerlab.engine.codegen import image_loop, lower
-from powerlab.engine.codegen.image_loop import looped_nodes
+from powerlab.engine.codegen.image_loop import looped_nodes, threads_apart
 from powerlab.engine.codegen.image_steps import by_image
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
@@ -66,7 +66,7 @@ def test_what_lies_between_looped_steps_has_room_for_one_image(maker):
 @pytest.mark.usefixtures("small_caches")
 def test_results_of_the_loop_do_not_share_memory_with_its_first_steps(maker):
     program = lower(bottleneck(maker, 4), AVX512, 1)
-    arena = lay_out(program.steps)
+    arena = lay_out(program)
     result = program.steps[3].out.storage
     begin, end = arena.offsets[result.number], arena.offsets[result.number] + result.floats
     for step in program.steps[:3]:
@@ -77,7 +77,7 @@ def test_results_of_the_loop_do_not_share_memory_with_its_first_steps(maker):
 
 @pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("images", [2, 5])
+@pytest.mark.parametrize("images", [2, 5, 6, 13])
 def test_the_loop_changes_no_bit(maker, monkeypatch, images, threads):
     graph = bottleneck(maker, images)
     x = np.random.default_rng(0).standard_normal((images, 64, 24, 24), np.float32)
@@ -101,7 +101,7 @@ def test_the_loop_ends_where_weights_outweigh_images(maker, monkeypatch):
 @pytest.mark.usefixtures("small_caches")
 def test_steps_that_mix_images_end_the_loop(maker):
     program = lower(bottleneck(maker, 1), AVX512, 1)
-    assert by_image(program, 4, 8) == program, "no step has eight images"
+    assert by_image(program, 4, 8, 1) == program, "no step has eight images"
 
 
 @pytest.mark.usefixtures("small_caches")
@@ -120,10 +120,30 @@ def test_networks_give_the_same_bits_image_by_image(monkeypatch, model):
         np.testing.assert_array_equal(value, whole[name])
 
 
+@pytest.mark.parametrize(
+    ("images", "threads", "apart"), [(8, 1, 1), (8, 2, 2), (2, 2, 1), (9, 2, 2), (7, 2, 1), (6, 3, 3), (8, 16, 1)]
+)
+def test_threads_take_images_apart_where_there_are_enough_for_each(maker, images, threads, apart):
+    assert threads_apart(bottleneck(maker, images), threads) == apart
+
+
 @pytest.mark.usefixtures("small_caches")
-def test_durations_count_all_images(maker):
+def test_threads_that_take_images_apart_have_memory_of_their_own(maker):
+    program = lower(bottleneck(maker, 8), AVX512, 2)
+    arena = lay_out(program)
+    own, result = program.own_storages(), program.steps[3].out.storage.number
+    between = [step.out.storage for step in program.steps[:3]] + [program.steps[2].scratch.storage]
+    assert own == {storage.number for storage in between} == set(arena.shares)
+    (share,) = set(arena.shares.values())
+    assert max(arena.offsets[one.number] + one.floats for one in between) <= share, "one's do not reach another's"
+    assert arena.offsets[result] >= 2 * share, "behind both"
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_durations_count_all_images(maker, threads):
     graph = bottleneck(maker, 8)
-    session = Session(graph, threads=1)
+    session = Session(graph, threads=threads)
     x = {"x": np.zeros((8, 64, 24, 24), np.float32)}
     assert len(session.profile(x)) == len(session.steps()) == len(session.work)
     assert all(ns > 0 for *_, ns in session.profile(x))

@@ -140,7 +140,7 @@ def test_scratch_lives_for_its_step_only(maker):
         x = maker.conv(x, weights(64, 64, 3), **SAME)
     program = lower(maker.graph(x), AVX512, 2)
     scratches = {step.scratch.storage.number for step in program.steps if step.scratch is not None}
-    offsets = lay_out(program.steps).offsets
+    offsets = lay_out(program).offsets
     assert len(scratches) == 4
     assert len({offsets[number] for number in scratches}) == 1
 

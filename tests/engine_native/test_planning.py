@@ -26,7 +26,7 @@ from powerlab.engine.codegen.pack import (
     unit_bounds,
 )
 from powerlab.engine.program.layout import Halo, blocked, divide_up, planar, shape4
-from powerlab.engine.program.program import Step, Tensor
+from powerlab.engine.program.program import Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.runtime.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
 from powerlab.engine.target.caches import ASSUMED
@@ -49,7 +49,7 @@ def chain(sizes, reads):
 @given(st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 30)), min_size=2, max_size=30))
 def test_storages_alive_together_never_overlap(items):
     steps = chain([size for size, _ in items], [read for _, read in items])
-    arena = lay_out(steps)
+    arena = lay_out(Program(tuple(steps), ()))
     lives = lifetimes(steps)
     spans = [(arena.offsets[life.storage.number], life.storage.floats, life) for life in lives]
     for begin, floats, life in spans:
@@ -61,14 +61,14 @@ def test_storages_alive_together_never_overlap(items):
 
 
 def test_a_chain_needs_the_memory_of_two_neighbours():
-    arena = lay_out(chain([1600] * 10, range(10)))
+    arena = lay_out(Program(tuple(chain([1600] * 10, range(10))), ()))
     assert arena.floats == 2 * 1600
 
 
 def test_memory_from_outside_is_not_placed():
     outside = Tensor(Storage(1, Space.INPUT, 0, 16), planar((1, 16, 1, 1)))
     inside = Tensor(Storage(2, Space.ARENA, 0, 16), planar((1, 16, 1, 1)))
-    assert lay_out([Step("copy", "a", inside, outside)]).offsets == {2: 0}
+    assert lay_out(Program((Step("copy", "a", inside, outside),), ())).offsets == {2: 0}
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def floats_of(tensor: Tensor) -> np.ndarray:
 @given(graph=graphs(), tier=st.sampled_from(TIERS), threads=st.integers(1, 4))
 def test_storages_of_any_program_that_are_alive_together_lie_apart(graph, tier, threads):
     program = lower(graph, tier, threads)
-    arena = lay_out(program.steps)
+    arena = lay_out(program)
     spans = [(life, arena.offsets[life.storage.number]) for life in lifetimes(program.steps)]
     for life, begin in spans:
         end = begin + life.storage.floats
@@ -97,7 +97,7 @@ def test_storages_of_any_program_that_are_alive_together_lie_apart(graph, tier, 
 @given(graph=graphs(), tier=st.sampled_from(TIERS))
 def test_no_step_reads_a_float_that_no_step_wrote_or_that_another_tensor_took(graph, tier):
     program = lower(graph, tier, 2)
-    arena = lay_out(program.steps)
+    arena = lay_out(program)
     whole = divide_up(arena.floats, PLANAR_ALIGNMENT) * PLANAR_ALIGNMENT
     holder = np.zeros(whole, np.int32)  # the storage whose value each float of the arena holds
     for step in program.steps:
@@ -140,7 +140,7 @@ def general_places(arena: Arena, operand: Operand) -> np.ndarray:
 @given(graph=graphs(), tier=st.sampled_from(TIERS))
 def test_views_stay_in_their_storage_and_outputs_off_their_operands(graph, tier):
     program = lower(graph, tier, 3)
-    arena = lay_out(program.steps)
+    arena = lay_out(program)
     for step in program.steps:
         for tensor in step.tensors():
             if isinstance(tensor, Tensor):

@@ -6,6 +6,7 @@ One function an operator, listed in :data:`LOWERINGS`; a new operator is a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from powerlab.domain.errors import PowerlabError
@@ -35,7 +36,7 @@ from powerlab.engine.codegen.general.indexed import (
 from powerlab.engine.codegen.general.nodes import lower_elementwise, lower_general
 from powerlab.engine.codegen.general.norms import lower_group_norm, lower_norm
 from powerlab.engine.codegen.general.reductions import lower_arg_most, lower_reduce, lower_running_sum, lower_top
-from powerlab.engine.codegen.image_loop import batch_size, looped_nodes
+from powerlab.engine.codegen.image_loop import batch_size, looped_nodes, threads_apart
 from powerlab.engine.codegen.image_steps import by_image
 from powerlab.engine.codegen.lrn_softmax import lower_lrn
 from powerlab.engine.codegen.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
@@ -85,7 +86,7 @@ from powerlab.engine.ops.functions import KERNELS
 from powerlab.engine.program.layout import NO_HALO, Halo
 from powerlab.engine.program.program import Program
 from powerlab.engine.runtime.memory import check_memory, weight_bytes
-from powerlab.engine.target.machine import this_machine
+from powerlab.engine.target.machine import Machine, this_machine
 from powerlab.engine.target.tiers import Tier
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
@@ -199,8 +200,21 @@ def lower(
             raise PowerlabError(
                 f"the tensor {name!r} has shape {list(graph.shape(name))}: it is empty, so there is nothing to compute."
             )
-    machine = this_machine(tier, threads)
+    machine, apart = this_machine(tier, threads), threads_apart(graph, threads)
     choose = chooser or by_cost(machine)
+    program, complete = _lowered(graph, machine, choose, algorithms, apart)
+    if not complete:  # some of the steps mix images after all
+        program, _ = _lowered(graph, machine, choose, algorithms, apart=1)
+    return program
+
+
+def _lowered(
+    graph: Graph, machine: Machine, choose: Chooser, algorithms: Mapping[str, str], apart: int
+) -> tuple[Program, bool]:
+    """Return a program, and whether as many of its steps as were meant to are run image by image by threads apart."""
+    of_image = machine if apart == 1 else replace(machine, threads=1)
+    looped = looped_nodes(graph)
+    by_images = {node.outputs[0] for node in graph.nodes[:looped]}
     halos: dict[str, Halo] = {}
     chosen: dict[str, Chosen] = {}
     shapes, preactivations = conv_shapes(graph), find_preactivations(graph)
@@ -211,8 +225,9 @@ def lower(
             shape, source = shapes[node.outputs[0]], node.inputs[0]
             choice = choose(shape)
             wanted = algorithms.get(node.outputs[0], choice.algorithm)
-            if wanted != choice.algorithm:
-                choice = cheapest(ALGORITHMS[wanted], shape, machine)
+            runs_on = of_image if node.outputs[0] in by_images else machine
+            if wanted != choice.algorithm or runs_on != machine:
+                choice = cheapest(ALGORITHMS[wanted], shape, runs_on)
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
@@ -224,7 +239,7 @@ def lower(
         if node.op_type in _HALOS:
             source = node.inputs[0]
             halos[source] = halos.get(source, NO_HALO).union(_HALOS[node.op_type](graph, node))
-    places = find_places(graph, tier.vector_width)
+    places = find_places(graph, machine.tier.vector_width)
     builder = Builder(
         graph,
         machine,
@@ -235,10 +250,12 @@ def lower(
         words=word_tensors(graph),
     )
     absorbed = {before.outputs[0] for before in preactivations.values()}
-    looped, looped_steps = looped_nodes(graph), 0
+    looped_steps = 0
     for index, node in enumerate(graph.nodes):
+        builder.machine = of_image if index < looped else machine
         if node.outputs[0] not in absorbed | builder.written:
             LOWERINGS[node.op_type](builder, node)
         if index < looped:
             looped_steps = builder.steps
-    return by_image(builder.finish(), looped_steps, batch_size(graph))
+    program = by_image(builder.finish(), looped_steps, batch_size(graph), apart)
+    return program, apart == 1 or program.looped == looped_steps

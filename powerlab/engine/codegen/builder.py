@@ -85,7 +85,6 @@ class Builder:
         self.graph = graph
         self.machine = machine
         self.tier = machine.tier
-        self.threads = machine.threads
         self._halos = halos
         self._places = places
         self._chosen = chosen
@@ -116,6 +115,11 @@ class Builder:
                 self._whole_numbers[info.name] = self._compact(Space.INPUT, index, info.shape)
             else:
                 self._external[info.name] = self._outside(Space.INPUT, index, info.shape)
+
+    @property
+    def threads(self) -> int:
+        """Return the threads that run the steps which are added now."""
+        return self.machine.threads
 
     def _storage(self, space: Space, index: int, floats: int) -> Storage:
         self._storages += 1

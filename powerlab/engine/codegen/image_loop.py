@@ -20,6 +20,9 @@ _FLOAT_BYTES = 4
 _LEAST_BYTES = 4 << 20
 """Operands of a batch that are smaller are taken to stay in the caches anyway: a few times a second-level cache."""
 
+_ENOUGH = 4
+"""Images a thread, of which one more or less that some threads have is little."""
+
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
 _IMAGE_BY_IMAGE = frozenset(
@@ -38,6 +41,17 @@ def looped_nodes(graph: Graph) -> int:
     ]
     sums = list(itertools.accumulate(gains, initial=0))
     return max(range(len(sums)), key=lambda count: (sums[count], -count))
+
+
+def threads_apart(graph: Graph, threads: int) -> int:
+    """Return how many threads take images of the looped nodes through by themselves; 1: all take each together.
+
+    What another core has just written comes from its cache at a fraction of the speed of a core's own, so a thread had
+    better have whole images, where there are enough for all threads to end at about the same time.
+    """
+    images = batch_size(graph)
+    even = images % threads == 0 and images > threads
+    return threads if even or images >= _ENOUGH * threads else 1
 
 
 def batch_size(graph: Graph) -> int:

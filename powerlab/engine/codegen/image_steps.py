@@ -9,7 +9,7 @@ from powerlab.engine.program.program import Program, Step, Tensor
 from powerlab.engine.program.storage import Space
 
 
-def by_image(program: Program, steps: int, images: int) -> Program:
+def by_image(program: Program, steps: int, images: int, apart: int) -> Program:
     """Return the program with its first steps run image by image.
 
     What only these steps touch gets room for one image; what they read from before or leave to the steps behind them
@@ -19,13 +19,14 @@ def by_image(program: Program, steps: int, images: int) -> Program:
         program: for a batch.
         steps: how many steps, from the first on; those before the first that does not go by images.
         images: of the batch.
+        apart: threads that take images through by themselves; 1: all take each together.
     """
     looped = next((i for i, step in enumerate(program.steps[:steps]) if not _by_images(step, images)), steps)
     if looped == 0 or images == 1:
         return program
     kept = {tensor.storage.number for step in program.steps[looped:] for tensor in step.tensors()}
     first = tuple(_one_image(step, kept, images) for step in program.steps[:looped])
-    return replace(program, steps=first + program.steps[looped:], looped=looped, images=images)
+    return replace(program, steps=first + program.steps[looped:], looped=looped, images=images, apart=apart)
 
 
 def _operands(step: Step) -> tuple[Tensor, ...]:

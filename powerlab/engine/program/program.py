@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Layout
 from powerlab.engine.program.operand import Operand
-from powerlab.engine.program.storage import Storage
+from powerlab.engine.program.storage import Space, Storage
 
 Floats = NDArray[np.float32]
 
@@ -97,9 +97,23 @@ class Program:
         hidden_inputs: constants that steps read as if they were inputs; they follow the real inputs.
         looped: how many steps, from the first on, are run image by image.
         images: of how many images.
+        apart: threads that claim images of these steps and take each through all of them, with memory of their own;
+            1: every image is taken through by all threads together.
     """
 
     steps: tuple[Step, ...]
     hidden_inputs: tuple[Floats, ...]
     looped: int = 0
     images: int = 1
+    apart: int = 1
+
+    def own_storages(self) -> frozenset[int]:
+        """Return the numbers of storages of which each thread that takes images apart has its own."""
+        if self.apart == 1:
+            return frozenset()
+
+        def touched(steps: tuple[Step, ...]) -> frozenset[int]:
+            storages = (tensor.storage for step in steps for tensor in step.tensors())
+            return frozenset(storage.number for storage in storages if storage.space is Space.ARENA)
+
+        return touched(self.steps[: self.looped]) - touched(self.steps[self.looped :])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.program.layout import divide_up
-from powerlab.engine.program.program import Step
+from powerlab.engine.program.program import Program, Step
 from powerlab.engine.program.storage import Space, Storage
 
 ALIGNMENT_FLOATS = 16
@@ -23,10 +23,12 @@ class Arena:
     Attributes:
         floats: size of the whole arena.
         offsets: number of a storage -> floats from the arena's start.
+        shares: number of a storage of which each thread has its own -> floats from one thread's to the next.
     """
 
     floats: int
     offsets: dict[int, int]
+    shares: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,15 @@ def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
     return list(found.values())
 
 
-def lay_out(steps: Sequence[Step]) -> Arena:
-    """Place every storage that steps touch: see :func:`place`."""
-    return place(lifetimes(steps), ALIGNMENT_FLOATS)
+def lay_out(program: Program) -> Arena:
+    """Place every storage that a program's steps touch, first what threads have of their own: see :func:`place`."""
+    own = program.own_storages()
+    lives = lifetimes(program.steps)
+    first = place([life for life in lives if life.storage.number in own], ALIGNMENT_FLOATS)
+    rest = place([life for life in lives if life.storage.number not in own], ALIGNMENT_FLOATS)
+    before = first.floats * program.apart
+    moved = {number: before + offset for number, offset in rest.offsets.items()}
+    return Arena(before + rest.floats, first.offsets | moved, dict.fromkeys(own, first.floats))
 
 
 def place(lives: Sequence[Lifetime], alignment: int) -> Arena:

@@ -59,11 +59,11 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
         keep = aligned
     largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
     left = check_memory(_FLOAT_BYTES * largest, "the model", "its activations")
-    arena = lay_out(program.steps)
+    arena = lay_out(program)
     check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations", left)
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
     for plan in plans:
-        plan.loop(steps=program.looped, images=program.images)
+        plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)
     for step in program.steps:
         shared = step if keep is None else _shareable(step, keep)
         for plan in plans:
@@ -161,7 +161,9 @@ def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:
 
 
 def _place_of(native: Any, arena: Arena, storage: Storage, offset: int, shift: int) -> Any:
+    share = 0
     if storage.space is Space.ARENA:
         offset += arena.offsets[storage.number]
+        share = arena.shares.get(storage.number, 0)
     space = getattr(native.Space, storage.space.value)
-    return native.Place(space=space, offset=offset, index=storage.index, shift=shift)
+    return native.Place(space=space, offset=offset, index=storage.index, shift=shift, share=share)

@@ -68,7 +68,7 @@ class StepPlan:
         self._program = written_in_place(program) if in_place else program
         self.looped = self._program.looped
         self.labels = tuple(step.label for step in self._program.steps)
-        self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
+        self.arena_bytes = FLOAT_BYTES * lay_out(self._program).floats
         self._plan: Any = None
 
     def build(self, pool: Any) -> None:

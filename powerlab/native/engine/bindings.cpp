@@ -217,10 +217,12 @@ void bind_plan(nb::module_& module) {
   nb::class_<Place>(module, "Place")
       .def(
           "__init__",
-          [](Place* place, Place::Space space, std::int64_t offset, std::int32_t index, std::int64_t shift) {
-            new (place) Place{space, offset, index, shift};
+          [](Place* place, Place::Space space, std::int64_t offset, std::int32_t index, std::int64_t shift,
+             std::int64_t share) {
+            new (place) Place{space, offset, index, shift, share};
           },
-          nb::arg("space") = Place::Space::kNone, nb::arg("offset") = 0, nb::arg("index") = 0, nb::arg("shift") = 0);
+          nb::arg("space") = Place::Space::kNone, nb::arg("offset") = 0, nb::arg("index") = 0, nb::arg("shift") = 0,
+          nb::arg("share") = 0);
   nb::class_<Plan::Part>(module, "Part")
       .def(
           "__init__",
@@ -246,7 +248,7 @@ void bind_plan(nb::module_& module) {
       .def(nb::init<const std::string&, std::shared_ptr<ThreadPool>, std::int64_t>(), nb::arg("tier"), nb::arg("pool"),
            nb::arg("arena_floats"))
       .def("add_constant", &add_constant, nb::arg("values"))
-      .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"))
+      .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"), nb::arg("apart"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
            nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"), nb::arg("parts"),
            nb::arg("operands"), nb::arg("packed"))

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -101,7 +102,8 @@ void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.offset < 0 || place.offset > arena_floats_ || v.bottom < 0 || v.right < 0 || v.c < 0 || v.h < 1 ||
       v.w < 1 || v.pixel > arena_floats_ || v.plane > arena_floats_ || !bounded(last_image, v.image) ||
       !bounded(last_block, v.plane) || !bounded(last_row, v.row) || !bounded(last_column, v.pixel) ||
-      !bounded(v.top, v.row) || !bounded(v.left, v.pixel) || !bounded(moves, place.shift)) {
+      !bounded(v.top, v.row) || !bounded(v.left, v.pixel) || !bounded(moves, place.shift) ||
+      !bounded(pool_->threads(), place.share)) {
     throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
   }
   // Where pixels lie apart, as those of one phase of a transposed convolution, they are a block of channels each.
@@ -110,8 +112,9 @@ void Plan::check(const View& v, const Place& place, bool written) const {
   // A fully connected layer's x: channels follow on each other, and no more than there are is read.
   if (v.plane < v.pixel && !written) channels = std::min<std::int64_t>(channels, v.c);
   const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;
-  const std::int64_t end =
-      place.offset + moves * place.shift + last_image * v.image + last_row * v.row + last_column * v.pixel + channels;
+  const std::int64_t shares = apart_ ? pool_->threads() - 1 : 0;
+  const std::int64_t end = place.offset + moves * place.shift + shares * place.share + last_image * v.image +
+                           last_row * v.row + last_column * v.pixel + channels;
   if (begin < 0 || end > arena_floats_) {
     throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
   }
@@ -140,12 +143,13 @@ void Plan::check(const Strided& tensor, const Place& place) const {
   }
 }
 
-void Plan::loop(std::int64_t steps, std::int64_t images) {
+void Plan::loop(std::int64_t steps, std::int64_t images, bool apart) {
   if (!steps_.empty() || steps < 0 || images < 1) {
     throw std::invalid_argument("a plan's loop comes before its steps; please report this as a bug.");
   }
   looped_ = static_cast<std::size_t>(steps);
   images_ = images;
+  apart_ = apart;
 }
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
@@ -184,7 +188,7 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   step.operands = tensors.get();
   step.operand_count = static_cast<std::int32_t>(operands.size());
   phases_.clear();
-  steps_.push_back({step, &kernel, x, y, out, label, std::move(kept), std::move(tensors), std::move(places)});
+  steps_.push_back({step, &kernel, x, y, out, scratch, label, std::move(kept), std::move(tensors), std::move(places)});
 }
 
 void Plan::bind(std::span<const float* const> inputs, std::span<float* const> outputs) {
@@ -215,6 +219,10 @@ std::vector<Plan::Phase> Plan::phases_of(std::size_t first, std::size_t last) co
     }
   };
   const std::size_t looped = std::min(last, looped_);
+  if (apart_ && first < looped) {
+    phases.push_back({static_cast<std::int32_t>(first), 0, 0, static_cast<std::int32_t>(looped)});
+    first = looped;
+  }
   for (std::int64_t image = 0; image < images_ && first < looped; ++image) {
     for (std::size_t i = first; i < looped; ++i) add(i, image);
   }
@@ -230,29 +238,61 @@ void Plan::run_phases(const std::vector<Phase>& phases, std::int64_t times, bool
   } run{this, phases};
   const auto share = [](void* context, std::int64_t phase, int number) {
     const Run& all = *static_cast<Run*>(context);
-    all.plan->run_share(all.at(phase), number);
+    all.plan->run_share(all.at(phase), phase / static_cast<std::int64_t>(all.phases.size()), number);
   };
   const auto finished = [](void* context, std::int64_t phase) {
     const Run& all = *static_cast<Run*>(context);
     all.plan->finish(all.at(phase));
   };
   before_ns_ = now_ns();
+  claimed_ = 0;
+  if (!timed) durations_ns_.clear();
   if (phases.empty()) return;
   pool_->run(share, &run, static_cast<std::int64_t>(phases.size()) * times,
              timed ? static_cast<ThreadPool::Finished>(finished) : nullptr);
 }
 
-void Plan::run_share(const Phase& phase, int share) {
-  PlannedStep& planned = steps_[static_cast<std::size_t>(phase.step)];
+void Plan::run_share(const Phase& phase, std::int64_t turn, int share) {
+  if (phase.last > 0) {
+    run_images(phase, turn, share);
+  } else {
+    run_round(static_cast<std::size_t>(phase.step), phase.round, phase.image, share);
+  }
+}
+
+void Plan::run_round(std::size_t number, std::int32_t round, std::int64_t image, int share) {
+  PlannedStep& planned = steps_[number];
+  const bool alone = apart_ && number < looped_;
   Step step = planned.step;
   step.fault = &planned.fault;
-  step.x.data += phase.image * planned.x.shift;
-  step.y.data += phase.image * planned.y.shift;
-  step.out.data += phase.image * planned.out.shift;
-  step.round = phase.round;
-  step.next = next_of(static_cast<std::size_t>(phase.step));
-  if (phase.round == 0) fill_halo(step.out, step.halo, share, pool_->threads());
-  planned.kernel->run(step, share, pool_->threads());
+  step.x.data += image * planned.x.shift + share * planned.x.share;
+  step.y.data += image * planned.y.shift + share * planned.y.share;
+  step.out.data += image * planned.out.shift + share * planned.out.share;
+  step.scratch.data += share * planned.scratch.share;
+  step.round = round;
+  step.next = next_of(number);
+  const int own = alone ? 0 : share, shares = alone ? 1 : pool_->threads();
+  if (round == 0) fill_halo(step.out, step.halo, own, shares);
+  planned.kernel->run(step, own, shares);
+}
+
+void Plan::run_images(const Phase& phase, std::int64_t turn, int share) {
+  const auto first = static_cast<std::size_t>(phase.step), last = static_cast<std::size_t>(phase.last);
+  std::int64_t image = claimed_.load(std::memory_order_relaxed);
+  for (;;) {
+    if (image >= (turn + 1) * images_) return;
+    if (!claimed_.compare_exchange_weak(image, image + 1, std::memory_order_relaxed)) continue;
+    std::int64_t before = durations_ns_.empty() ? 0 : now_ns();
+    for (std::size_t i = first; i < last; ++i) {
+      for (std::int32_t round = 0; round < std::max(steps_[i].step.rounds, 1); ++round) {
+        run_round(i, round, image - turn * images_, share);
+      }
+      if (durations_ns_.empty()) continue;
+      const std::int64_t now = now_ns();
+      apart_ns_[static_cast<std::size_t>(share) * steps_.size() + i] += now - std::exchange(before, now);
+    }
+    image = claimed_.load(std::memory_order_relaxed);
+  }
 }
 
 const Step* Plan::next_of(std::size_t step) const {
@@ -264,8 +304,20 @@ const Step* Plan::next_of(std::size_t step) const {
 }
 
 void Plan::finish(const Phase& phase) {
-  const std::int64_t now = now_ns();
-  durations_ns_[static_cast<std::size_t>(phase.step)] += now - std::exchange(before_ns_, now);
+  const std::int64_t now = now_ns(), took = now - std::exchange(before_ns_, now);
+  if (phase.last == 0) {
+    durations_ns_[static_cast<std::size_t>(phase.step)] += took;
+    return;
+  }
+  // Steps of different images ran beside each other: each gets its part of the time that all of them took.
+  const auto steps = static_cast<std::int64_t>(steps_.size());
+  std::vector<std::int64_t> used_ns(steps_.size());
+  for (std::size_t i = 0; i < apart_ns_.size(); ++i) used_ns[i % steps_.size()] += apart_ns_[i];
+  const auto all_ns = static_cast<double>(std::accumulate(used_ns.begin(), used_ns.end(), std::int64_t{1}));
+  for (std::int64_t i = phase.step; i < std::min<std::int64_t>(phase.last, steps); ++i) {
+    const auto step = static_cast<std::size_t>(i);
+    durations_ns_[step] += static_cast<std::int64_t>(static_cast<double>(took) * used_ns[step] / all_ns);
+  }
 }
 
 void Plan::check_faults() const {
@@ -290,6 +342,7 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, 
   const std::lock_guard lock(pool_->turn());
   bind(inputs, outputs);
   durations_ns_.assign(steps_.size(), 0);
+  apart_ns_.assign(apart_ ? steps_.size() * static_cast<std::size_t>(pool_->threads()) : 0, 0);
   run_phases(phases_of(0, steps_.size()), 1, true);
   check_faults();
   return durations_ns_;

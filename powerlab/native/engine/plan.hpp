@@ -17,13 +17,15 @@
 namespace powerlab::engine {
 
 // Where a view's memory is: in the arena, at `offset` floats from its start, or in the caller's input or output
-// `index`; in steps that are run image by image it moves on by `shift` floats from one image to the next.
+// `index`; in steps that are run image by image it moves on by `shift` floats from one image to the next, and where each
+// thread has images of its own, by `share` floats from one thread's memory to the next.
 struct Place {
   enum class Space : std::uint8_t { kNone, kArena, kInput, kOutput };
   Space space = Space::kNone;
   std::int64_t offset = 0;
   std::int32_t index = 0;
   std::int64_t shift = 0;
+  std::int64_t share = 0;
 };
 
 // Weights and bias that a step of the plan packs: where they lie in the arena, and how many floats; none below 0.
@@ -66,9 +68,10 @@ class Plan {
   };
 
   // The first `steps` steps, not yet added, are run image by image: all of them for one image, then for the next. What
-  // lies between them has room for one image only, which stays in the caches. Throws std::invalid_argument where steps
-  // were added already.
-  void loop(std::int64_t steps, std::int64_t images);
+  // lies between them has room for one image only, which stays in the caches: of all threads, or where they go `apart`,
+  // of the thread that claimed the image and takes it through all steps, waiting for nobody. Throws
+  // std::invalid_argument where steps were added already.
+  void loop(std::int64_t steps, std::int64_t images, bool apart = false);
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1: then they may be `packed`. Views in the arena
   // are checked to lie inside it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
@@ -102,7 +105,7 @@ class Plan {
   struct PlannedStep {
     Step step;
     const Kernel* kernel;
-    Place x, y, out;
+    Place x, y, out, scratch;
     std::string label;
     std::unique_ptr<Step[]> parts;        // what step.parts points to
     std::unique_ptr<Strided[]> operands;  // what step.operands points to, and where they are
@@ -116,14 +119,18 @@ class Plan {
   void check(const View& view, const Place& place, bool written) const;
   void check(const Strided& tensor, const Place& place) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
-  // One round of a step, for one image of those it is run for.
+  // One round of a step, for one image of those it is run for; or where `last` is not 0, the steps from `step` to
+  // `last - 1` for all images, claimed by threads that go apart.
   struct Phase {
     std::int32_t step, round;
     std::int64_t image;
+    std::int32_t last = 0;
   };
   std::vector<Phase> phases_of(std::size_t first, std::size_t last) const;
   void run_phases(const std::vector<Phase>& phases, std::int64_t times, bool timed);
-  void run_share(const Phase& phase, int share);
+  void run_share(const Phase& phase, std::int64_t turn, int share);
+  void run_round(std::size_t step, std::int32_t round, std::int64_t image, int share);
+  void run_images(const Phase& phase, std::int64_t turn, int share);
   const Step* next_of(std::size_t step) const;
   void finish(const Phase& phase);
   void check_faults() const;
@@ -135,7 +142,10 @@ class Plan {
   std::vector<PlannedStep> steps_;
   std::size_t looped_ = 0;  // steps that are run image by image, and of how many images
   std::int64_t images_ = 1;
-  std::vector<std::int64_t> durations_ns_;  // of a timed run
+  bool apart_ = false;
+  std::atomic<std::int64_t> claimed_{0};  // images, of all turns of a run
+  std::vector<std::int64_t> durations_ns_;  // of a timed run; empty in others
+  std::vector<std::int64_t> apart_ns_;      // the same by share and step, of threads that go apart
   std::int64_t before_ns_ = 0;
   std::vector<Phase> phases_;  // of all steps; empty before the first run
   std::shared_ptr<ThreadPool> pool_;

@@ -268,8 +268,8 @@ void check_external_places(const KernelTable& table, Report& report) {
 }
 
 // Steps that are run image by image: what lies between them holds one image, what comes from and goes outside all.
-void check_loop(const KernelTable& table, Report& report) {
-  const std::string name = std::string(table.tier) + " plan, ";
+void check_loop(const KernelTable& table, bool apart, Report& report) {
+  const std::string name = std::string(table.tier) + (apart ? " plan, threads apart, " : " plan, ");
   constexpr int kImages = 3, kFloats = 4;
   Placed in(1, 1, 1, kImages * kFloats, 1, 0), out(1, 1, 1, kImages * kFloats, 1, 0);
   for (int i = 0; i < kImages * kFloats; ++i) in.at(0, 0, 0, i) = static_cast<float>(i);
@@ -277,10 +277,11 @@ void check_loop(const KernelTable& table, Report& report) {
   image.w = kFloats;
   const Step step = copy_step(image, image);
   const Place from{Place::Space::kInput, 0, 0, kFloats}, to{Place::Space::kOutput, 0, 0, kFloats};
-  Plan plan(table.tier, 2, 16, 0);
-  plan.loop(2, kImages);
-  plan.add("copy", "in", step, from, {}, arena(0), {}, -1, -1);
-  plan.add("copy", "out", step, arena(0), {}, to, {}, -1, -1);
+  const Place between{Place::Space::kArena, 0, 0, 0, apart ? 16 : 0};
+  Plan plan(table.tier, 2, 32, 0);
+  plan.loop(2, kImages, apart);
+  plan.add("copy", "in", step, from, {}, between, {}, -1, -1);
+  plan.add("copy", "out", step, between, {}, to, {}, -1, -1);
   const std::array<const float*, 1> inputs{in.view.data};
   const std::array<float*, 1> outputs{out.view.data};
   const auto wrong = [&] {
@@ -297,12 +298,12 @@ void check_loop(const KernelTable& table, Report& report) {
   plan.repeat(inputs, outputs, 0, 2, 2);
   report.check(name + "image by image, repeated", wrong(), 0);
   report.check(name + "a loop after steps", refuses<std::invalid_argument>([&] { plan.loop(1, 2); }) ? 0 : 1, 0);
-  Plan moved(table.tier, 1, 16, 0);
-  moved.loop(1, kImages);
+  Plan moved(table.tier, 2, 16, 0);
+  moved.loop(1, kImages, apart);
   const auto past_the_end = [&] {
-    moved.add("copy", "in", step, from, {}, {Place::Space::kArena, 0, 0, 7}, {}, -1, -1);
+    moved.add("copy", "in", step, from, {}, {Place::Space::kArena, 0, 0, apart ? 0 : 7, apart ? 16 : 0}, {}, -1, -1);
   };
-  report.check(name + "the last image outside", refuses<std::invalid_argument>(past_the_end) ? 0 : 1, 0);
+  report.check(name + "the last image, or thread, outside", refuses<std::invalid_argument>(past_the_end) ? 0 : 1, 0);
 }
 
 // Constants are copies: the caller's may change or go away.
@@ -363,7 +364,7 @@ void check_plan_bounds(const KernelTable& table, Report& report) {
   check_wild_views(table, report);
   check_refusals(table, report);
   check_external_places(table, report);
-  check_loop(table, report);
+  for (const bool apart : {false, true}) check_loop(table, apart, report);
   check_constants(table, report);
   check_callers(table, report);
 }
