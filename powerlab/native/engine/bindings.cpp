@@ -218,9 +218,7 @@ void bind_plan(nb::module_& module) {
       .def(
           "__init__",
           [](Place* place, Place::Space space, std::int64_t offset, std::int32_t index, std::int64_t shift,
-             std::int64_t share) {
-            new (place) Place{space, offset, index, shift, share};
-          },
+             std::int64_t share) { new (place) Place{space, offset, index, shift, share}; },
           nb::arg("space") = Place::Space::kNone, nb::arg("offset") = 0, nb::arg("index") = 0, nb::arg("shift") = 0,
           nb::arg("share") = 0);
   nb::class_<Plan::Part>(module, "Part")

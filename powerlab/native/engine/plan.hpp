@@ -17,8 +17,8 @@
 namespace powerlab::engine {
 
 // Where a view's memory is: in the arena, at `offset` floats from its start, or in the caller's input or output
-// `index`; in steps that are run image by image it moves on by `shift` floats from one image to the next, and where each
-// thread has images of its own, by `share` floats from one thread's memory to the next.
+// `index`; in steps that are run image by image it moves on by `shift` floats from one image to the next, and where
+// each thread has images of its own, by `share` floats from one thread's memory to the next.
 struct Place {
   enum class Space : std::uint8_t { kNone, kArena, kInput, kOutput };
   Space space = Space::kNone;
@@ -143,7 +143,7 @@ class Plan {
   std::size_t looped_ = 0;  // steps that are run image by image, and of how many images
   std::int64_t images_ = 1;
   bool apart_ = false;
-  std::atomic<std::int64_t> claimed_{0};  // images, of all turns of a run
+  std::atomic<std::int64_t> claimed_{0};    // images, of all turns of a run
   std::vector<std::int64_t> durations_ns_;  // of a timed run; empty in others
   std::vector<std::int64_t> apart_ns_;      // the same by share and step, of threads that go apart
   std::int64_t before_ns_ = 0;
