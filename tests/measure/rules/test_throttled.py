@@ -85,7 +85,7 @@ class FakeWorker:
 
     pid = None
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
     def __enter__(self):
