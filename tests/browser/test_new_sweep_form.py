@@ -33,4 +33,6 @@ def test_a_sweep_is_filled_in_mended_and_started(site: Site, browser: Browser, s
     expect(page.locator("#progress")).to_contain_text("queued")
     page.get_by_role("group", name="Sweep actions").locator("summary").click()  # the device is the other tests' too
     page.get_by_role("group", name="Sweep actions").get_by_role("button", name="Cancel the sweep", exact=True).click()
+    # A context that is closed while a page loads may never be closed.
+    expect(page.locator("#progress")).to_contain_text("cancelled by local user")
     context.close()
