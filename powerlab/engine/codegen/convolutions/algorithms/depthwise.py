@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
+from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
-from powerlab.engine.codegen.pack import fill_channels, pack_depthwise
+from powerlab.engine.codegen.pack import pack_depthwise
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
@@ -40,18 +40,4 @@ class DepthwiseConvolution:
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv."""
-        width = builder.tier.vector_width
-        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
-        x = builder.blocked(node.inputs[0])
-        out, residual = result(builder, node)
-        builder.emit(
-            "conv_depthwise",
-            node,
-            out,
-            x,
-            residual,
-            choice=choice,
-            weights=pack_depthwise(weights, width),
-            bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
-            **window_fields(shape, node),
-        )
+        emit_in_blocks(builder, node, shape, choice, family="conv_depthwise", pack=pack_depthwise)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.program.program import Tensor
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.program import Floats, Tensor
 
 
 def kernel_fields(shape: ConvShape) -> dict[str, int]:
@@ -28,6 +31,45 @@ def kernel_fields(shape: ConvShape) -> dict[str, int]:
 def window_fields(shape: ConvShape, node: Node) -> dict[str, Any]:
     """Return the same with the activation."""
     return {**kernel_fields(shape), **clamp_fields(node)}
+
+
+def emit_in_blocks(
+    builder: Builder,
+    node: Node,
+    shape: ConvShape,
+    choice: Choice,
+    *,
+    family: str,
+    pack: Callable[[Floats, int], Floats],
+    **settings: int,
+) -> None:
+    """Append the step of a kernel that reads blocks of channels and writes as many.
+
+    Args:
+        builder: of the program.
+        node: the FusedConv.
+        shape: what it is asked to do.
+        choice: what was chosen for it.
+        family: the kernel.
+        pack: weights and a vector's width -> weights as the kernel reads them.
+        settings: further fields of the native step.
+    """
+    width = builder.tier.vector_width
+    weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+    x = builder.blocked(node.inputs[0])
+    out, residual = result(builder, node)
+    builder.emit(
+        family,
+        node,
+        out,
+        x,
+        residual,
+        choice=choice,
+        weights=pack(weights, width),
+        bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
+        **settings,
+        **window_fields(shape, node),
+    )
 
 
 def result(builder: Builder, node: Node) -> tuple[Tensor, Tensor | None]:

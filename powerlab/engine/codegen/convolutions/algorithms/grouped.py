@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
+from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
-from powerlab.engine.codegen.pack import fill_channels, pack_grouped
+from powerlab.engine.codegen.pack import pack_grouped
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
@@ -51,19 +51,4 @@ class GroupedConvolution:
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv."""
-        width = builder.tier.vector_width
-        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
-        x = builder.blocked(node.inputs[0])
-        out, residual = result(builder, node)
-        builder.emit(
-            "conv_grouped",
-            node,
-            out,
-            x,
-            residual,
-            choice=choice,
-            weights=pack_grouped(weights, width),
-            bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
-            groups=shape.groups,
-            **window_fields(shape, node),
-        )
+        emit_in_blocks(builder, node, shape, choice, family="conv_grouped", pack=pack_grouped, groups=shape.groups)
