@@ -18,7 +18,7 @@ from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.analysis.matches import Match, Side, all_but, claimed
 from powerlab.analysis.run_selection import narrowed
 from powerlab.analysis.summary import summarise
-from powerlab.analysis.verdict import Standing, judged, lacking, missing_repeats
+from powerlab.analysis.verdict import Standing, judged, lacking
 from powerlab.analysis.wording import counted
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
@@ -107,7 +107,7 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
     wholes = [compare(*both, name, one_device=same) for both, (_, _, same) in zip(blocks, rest, strict=True)]
     all_points = iter(claimed([match for matches in points for match in matches]))
     made = holm([None if whole is None else whole.level for whole in wholes])
-    labels, common, standing = _decided(sets, by_place, name)
+    labels, place_count, standing, lacks = _decided(sets, by_place, name)
     return SetComparison(
         metric=name,
         against=tuple(
@@ -117,9 +117,9 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
             for (label, _, _), whole, claim, both, matches in zip(rest, wholes, made, blocks, points, strict=True)
         ),
         labels=labels,
-        place_count=len(common),
+        place_count=place_count,
         standing=standing,
-        lacking=lacking((places[place] for places in by_place for place in common), name),
+        lacking=lacks,
     )
 
 
@@ -195,13 +195,13 @@ def _figured(runs: Sequence[Run], name: str) -> bool:
 
 def _decided(
     sets: Sequence[RunSet], by_place: Sequence[_Places], name: str
-) -> tuple[tuple[str, ...], Sequence[Place], Standing | None]:
-    """Return the sets, the best first, over which points, and how the best stands to the others."""
+) -> tuple[tuple[str, ...], int, Standing | None, Mapping[str, int]]:
+    """Return the sets, the best first, over how many points, how the best stands to the others, and what they lack."""
     common = [place for place in by_place[0] if all(place in other for other in by_place[1:])]
     common = [place for place in common if all(_figured(places[place], name) for places in by_place)]
     blocks = [blocks_of({place: places[place] for place in common}, name) for places in by_place]
     if not common or any(not runs for runs in blocks):
-        return (), (), None
+        return (), 0, None, {}
     sign = -1.0 if METRICS[name].higher_is_better else 1.0
     order = sorted(range(len(sets)), key=lambda place: sign * _middle(blocks[place], name))
     best, *rivals = order
@@ -209,8 +209,9 @@ def _decided(
         compare(blocks[best], blocks[rival], name, one_device=sets[best].devices == sets[rival].devices)
         for rival in rivals
     ]
-    missing = missing_repeats([places[place] for places in by_place for place in common], name)
-    return tuple(sets[place].label for place in order), common, judged(ratios, missing)
+    lacks = lacking((places[place] for places in by_place for place in common), name)
+    standing = judged(ratios, max(lacks.values(), default=0))
+    return tuple(sets[place].label for place in order), len(common), standing, lacks
 
 
 def _middle(runs: Sequence[Run], name: str) -> float:
