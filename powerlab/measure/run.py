@@ -289,10 +289,8 @@ def _record(request: RunRequest) -> _Recorded:
         sample_period_s=meter.sample_period_s,
         workload=request.point.workload,
         drift=request.drifted() or recording.beside.drift,
-        background_cores=most_cores(background_cores, recording.beside),
-        idle_background_cores=max(
-            (idle.background_cores for idle in idles if idle.background_cores is not None), default=None
-        ),
+        background_cores=most_cores((background_cores, recording.beside.background_cores)),
+        idle_background_cores=most_cores(idle.background_cores for idle in idles),
         background_limit_cores=background_limit_cores(),
         idle_s=plan.idle_s,
         idle_before=None if idle_before is None else idle_before.energy,

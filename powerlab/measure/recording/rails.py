@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
@@ -146,9 +146,9 @@ class IdleBaseline:
     throttled: tuple[str, ...] = ()
 
 
-def most_cores(own: float | None, beside: Recorded) -> float | None:
-    """Return the most cores that others kept busy on one device; None where that says nothing."""
-    return max((one for one in (own, beside.background_cores) if one is not None), default=None)
+def most_cores(found: Iterable[float | None]) -> float | None:
+    """Return the most cores that others kept busy, of several devices or times; None where none of them says."""
+    return max((one for one in found if one is not None), default=None)
 
 
 def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
@@ -183,7 +183,8 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     energy = usable_energy(evidence, judge(evidence))
     if energy is None:
         return None
-    background_cores = most_cores(None if background is None else background.cores(), recording.beside)
+    own = None if background is None else background.cores()
+    background_cores = most_cores((own, recording.beside.background_cores))
     return IdleBaseline(
         energy=energy,
         window_ns=(start_ns, end_ns),

@@ -17,7 +17,7 @@ from powerlab.domain.quantity import common_provenance
 from powerlab.domain.run import NodePower
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.nodes import Recorded
-from powerlab.measure.recording.rails import Meter
+from powerlab.measure.recording.rails import Meter, most_cores
 from powerlab.measure.worker.process import LOAD_TIMEOUT_S, WorkerError
 from powerlab.sweep.cluster.clocks import Comparison, aligned, compare
 from powerlab.sweep.cluster.link import Begin, Done, End, Finish, LinkError, Record, Recording
@@ -188,7 +188,6 @@ class Cluster:
                 self._unrecorded[name] = recording.failure
         failures = [f"the power of {name} was not recorded: {told}" for name, told in self._unrecorded.items()]
         parts = [(name, *one) for name, one in found.items()]
-        cores = (recording.background_cores for _, recording, _, _ in parts)
         return Recorded(
             traces=tuple(
                 aligned(replace(one.trace(), rail=renamed(one.rail, name)), before, after)
@@ -203,7 +202,7 @@ class Cluster:
             throttled=tuple(f"{name}: {told}" for name, recording, _, _ in parts for told in recording.throttled),
             failure=failures[0] if failures and self._rails else None,
             drift=next((f"{name}: {recording.drift}" for name, recording, _, _ in parts if recording.drift), None),
-            background_cores=max((one for one in cores if one is not None), default=None),
+            background_cores=most_cores(recording.background_cores for _, recording, _, _ in parts),
         )
 
     def powers(self, own: Sequence[Rail]) -> tuple[NodePower, ...]:
