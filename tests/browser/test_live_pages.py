@@ -142,6 +142,19 @@ def test_a_page_notices_a_server_that_takes_requests_and_never_answers(live: Liv
     expect(page.locator("#offline")).to_contain_text("does not answer")
 
 
+def test_a_chart_that_never_comes_does_not_keep_a_page_from_following(live: LiveSite, page: Page) -> None:
+    live.say(RunPhase.WARM_UP, 12.5)
+    page.add_init_script("const real = AbortSignal.timeout; AbortSignal.timeout = () => real.call(AbortSignal, 1000);")
+    page.route("**/charts/**", lambda route: None)
+    page.goto(f"/sweeps/{live.sweep.id}")
+    expect(page.locator("#now .phase")).to_have_text("warming up")
+    expect(page.locator(".plot .state", has_text="does not answer").first).to_be_visible()
+    live.say(RunPhase.TIMED)
+    expect(page.locator("#now .phase")).to_have_text("timed")
+    live.stop()
+    expect(page.locator("#offline")).to_contain_text("does not answer")
+
+
 def test_home_marks_a_device_that_has_fallen_silent(live: LiveSite, page: Page) -> None:
     page.goto("/")
     offline = page.locator(".tiles li", has_text="Offline")

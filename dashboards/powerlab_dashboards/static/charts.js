@@ -3,6 +3,7 @@
 
 import { openOnClick } from "./chart_points.js";
 import { _ } from "./language.js";
+import { ask } from "./requests.js";
 
 const RETRY_MS = 5000;
 const chosen = document.documentElement.dataset.theme; // "light", "dark", or as the system is
@@ -43,12 +44,13 @@ export const draw = async (plot) => {
     address.searchParams.set("to_s", plot.span[1]);
   }
   const turn = (plot.turn = (plot.turn ?? 0) + 1);
-  const response = await fetch(address).catch(() => null);
+  const response = await ask(address).catch(() => null);
   if (plot.turn !== turn) return; // the answer to an older question would be drawn over a newer one
   if (response === null) return wait(plot);
   try {
     if (!response.ok) throw new Error(_("the server returned status %(status)s", { status: response.status }));
-    const text = await response.text();
+    const text = await response.text().catch(() => null);
+    if (text === null) return wait(plot);
     if (plot.shown === text) return;
     plot.shown = text;
     const figure = JSON.parse(text);

@@ -4,13 +4,13 @@
 
 import { drawAll } from "./charts.js";
 import { _, language } from "./language.js";
+import { ask } from "./requests.js";
 import { makeSortable, restoreSort, sortState } from "./tables.js";
 import { showTimes } from "./times.js";
 
 const PERIOD_MS = 3000; // polling period without the event stream
 const CALM_MS = 30000; // and with it, unless the page wants it otherwise: <main data-calm-ms>
 const SETTLE_MS = 300; // coalesce events that arrive together
-const SILENCE_MS = 15000; // a server that takes longer does not answer: one that lost its power closes no connection
 const seen = new Map();
 
 const exchange = (part, incoming) => {
@@ -32,7 +32,7 @@ const exchange = (part, incoming) => {
 
 export const refresh = async () => {
   const address = window.location.href;
-  const response = await fetch(address, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(SILENCE_MS) });
+  const response = await ask(address, { accept: "text/html" });
   if (address !== window.location.href) return true; // the reader has chosen something else meanwhile
   if (response.redirected) window.location.reload(); // the login has expired; the login page redirects back here
   sayOffline(response.status >= 500);
@@ -65,11 +65,14 @@ const sayOffline = (offline) => {
 
 let source = null;
 let timer = 0;
-let soon = false;
+let due = Infinity;
 
-const plan = (wait, urgent = false) => {
-  if (soon) return;
-  soon = urgent;
+// Fetch in so many milliseconds, or when that is planned for earlier: a stream that finds no server says so more often
+// than the page asks, and must not put it off.
+const plan = (wait) => {
+  const at = performance.now() + wait;
+  if (at >= due) return;
+  due = at;
   clearTimeout(timer);
   timer = setTimeout(loop, wait);
 };
@@ -83,8 +86,8 @@ const open = () => {
   if (document.hidden || source !== null) return;
   const [, kind, id] = /^\/(sweep|device)s\/([^/]+)/.exec(window.location.pathname) ?? [];
   source = new EventSource(`/api/v1/events${kind ? `?${kind}_id=${id}` : ""}`);
-  source.onopen = () => plan(SETTLE_MS, true);
-  source.onmessage = () => plan(SETTLE_MS, true);
+  source.onopen = () => plan(SETTLE_MS);
+  source.onmessage = () => plan(SETTLE_MS);
   source.onerror = () => {
     if (source?.readyState === EventSource.CLOSED) close(); // refused; an interrupted stream reconnects by itself
     plan(PERIOD_MS);
@@ -96,12 +99,12 @@ const turn = () => {
   if (document.hidden) close();
   else {
     open();
-    plan(0, true);
+    plan(0);
   }
 };
 
 const loop = async () => {
-  soon = false;
+  due = Infinity;
   let unfinished = true;
   try {
     if (!document.hidden) unfinished = await refresh();
@@ -118,7 +121,7 @@ const loop = async () => {
 };
 
 // Fetch the page anew in a moment; for what another stream tells.
-export const refreshSoon = () => plan(SETTLE_MS, true);
+export const refreshSoon = () => plan(SETTLE_MS);
 
 export const follow = () => {
   if (!document.querySelector("main[data-unfinished]")) return;
