@@ -77,7 +77,7 @@ def _print(console: Console, precision: str, models: Sequence[str], seconds: flo
     for model in models:
         cell = Cell(model=model, batch_size=1, threads=1, precision=precision, processor=Processor.GPU)
         found = medians(cell, seconds)
-        reasons += [f"{model}: {name} {value}" for name, value in found.items() if isinstance(value, str)]
+        reasons += [f"{model}, {name}: {value}" for name, value in found.items() if isinstance(value, str)]
         numbers = [value for name in ENGINES if isinstance(value := found[name], float)]
         ratio = numbers[1] / numbers[0] if len(numbers) == len(ENGINES) else None
         ratios += [] if ratio is None else [ratio]

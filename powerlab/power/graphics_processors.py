@@ -17,7 +17,8 @@ from powerlab.sysroot import Sysroot
 
 _VENDORS = {"0x1002": ("AMD", "amdgpu", ("amdgpu",)), "0x8086": ("Intel", "intel_gpu", ("i915", "xe"))}
 """By PCI vendor: its name, the source of its cards' power, and their drivers' hwmon chips."""
-_DISPLAY = "0x03"
+_CLASSES = ("0x03", "0x12")
+"""Displays, and accelerators without one."""
 _DEVFREQ = "/sys/class/devfreq"
 _OF_BOARDS = re.compile(r"(?:[0-9a-f]{4,16}\.)?(gpu|gm20b|gp10b|gv11b|ga10b|gb10b|mali)\b.*")
 _BOARD_RAIL = re.compile(r"(^|_)GPU(_|$)")
@@ -76,7 +77,7 @@ def _memory_bytes(library: Library, index: int) -> int | None:
 def _on_pci(sysroot: Sysroot, rails: Sequence[Rail]) -> Iterator[Gpu]:
     for path in sysroot.glob("/sys/bus/pci/devices/*"):
         vendor = _VENDORS.get(_read(sysroot, f"{path}/vendor"))
-        if vendor is None or not _read(sysroot, f"{path}/class").startswith(_DISPLAY):
+        if vendor is None or not _read(sysroot, f"{path}/class").startswith(_CLASSES):
             continue
         maker, source, drivers = vendor
         address = path.rpartition("/")[2]

@@ -35,7 +35,8 @@ def moved(sysroot: Sysroot, seconds: float = 0.3, start_ns: int = 1_000_000_000)
 
 
 @pytest.mark.parametrize(
-    "name", ["gpu-workstation", "h100-workstation", "amd-gpu-workstation", "intel-gpu-workstation"]
+    "name",
+    ["gpu-workstation", "h100-workstation", "amd-gpu-workstation", "mi210-workstation", "intel-gpu-workstation"],
 )
 def test_a_card_computes_and_the_processor_rests(name: str, tmp_path: Path) -> None:
     create_tree(name, tmp_path / "tree")

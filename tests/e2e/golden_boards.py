@@ -31,7 +31,7 @@ def variants() -> tuple[str, ...]:
     return tuple(found)
 
 
-DESCRIBED = ("amd-gpu-workstation", "intel-gpu-workstation")
+DESCRIBED = ("amd-gpu-workstation", "mi210-workstation", "intel-gpu-workstation")
 """Boards that only describe themselves; the other workstations and knobs of theirs are swept elsewhere."""
 ON_GPU = "h100-workstation"
 """The board that is swept on its card."""

@@ -27,7 +27,7 @@ from powerlab.power.registry import channels_of
 from powerlab.power.sampling.counters import observed_update_period_s
 from powerlab.sysroot import Sysroot
 
-BOARD_NAMES = ("h100-workstation", "amd-gpu-workstation", "intel-gpu-workstation")
+BOARD_NAMES = ("h100-workstation", "amd-gpu-workstation", "mi210-workstation", "intel-gpu-workstation")
 TICK_S, WINDOW_S, WINDOWS, IDLE_S = 0.01, 3.0, 12, 2.0
 
 

@@ -80,6 +80,8 @@ def _write_part(root: Path, part: Part) -> None:
         _below(root, path).symlink_to(target)
     for path, original in part.copies():
         shutil.copy(original, _below(root, path))
+    for path, table in part.tables():
+        _below(root, path).write_bytes(table)
     # A shebang holds neither blanks nor long paths, so the shell finds the interpreter: to Python the line is a string.
     head = f"#!/bin/sh\n'''exec' {shlex.quote(sys.executable)} -IS \"$0\" \"$@\"\n' '''\n"
     for path, source in part.programs():

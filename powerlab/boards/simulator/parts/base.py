@@ -91,7 +91,11 @@ class Part:
         return iter(())
 
     def copies(self) -> Iterator[tuple[str, Path]]:
-        """Yield path and original of every binary file."""
+        """Yield path and original of every binary file that is a copy."""
+        return iter(())
+
+    def tables(self) -> Iterator[tuple[str, bytes]]:
+        """Yield path and content of every other binary file, as it is at rest."""
         return iter(())
 
     def open(self, sysroot: Sysroot) -> None:
