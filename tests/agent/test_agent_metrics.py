@@ -19,6 +19,7 @@ import pytest
 import urllib3
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 
+from free_port import free_port
 from powerlab.domain.errors import PowerlabError
 from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
 from powerlab_agent import metrics as metrics_module
@@ -27,7 +28,7 @@ from powerlab_agent.metrics import AgentCollector, _out_of_the_way, served
 from powerlab_agent.spool import Spool
 from powerlab_agent.spool_size import SpoolSize
 from powerlab_agent.status import AgentState, Progress, Status
-from prometheus_server import free_port, promtool
+from prometheus_server import promtool
 from server_examples import PLAN, make_run, make_trace
 
 ALL = len(PLAN.points()) * PLAN.repeats

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent_server import free_port
+from free_port import free_port
 from powerlab.boards.simulator.reboot import reboot
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device import SelfCheck

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,6 +12,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, expect
 
+from free_port import free_port
 from fresh_store import fresh_store
 from powerlab.cli.commands.serve.server import compose
 from powerlab.domain.phase import RunPhase
@@ -36,9 +36,7 @@ class LiveSite:
         self.shelf = Shelf(fresh_store(path, clock=lambda: self.now))
         self.sweep = self.shelf.add_sweep(plausible.xavier("busy-1"), plausible.plan(models=("alexnet",)), stored=2)
         self.now = START + timedelta(seconds=65)  # while its agent holds the job
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 

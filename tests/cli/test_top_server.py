@@ -8,7 +8,6 @@ import pty
 import re
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from free_port import free_port
 from fresh_store import fresh_store
 from powerlab.cli import main
 from powerlab.domain.phase import RunPhase
@@ -89,9 +89,7 @@ def test_a_server_that_cannot_be_asked_gets_a_sentence(given, said, capsys):
 
 def test_the_screen_outlives_its_server(shelf):
     """In a terminal: the fleet, one device, the server gone and back, and the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "powerlab.cli", "top", "--interval", "100ms", "--from", f"http://127.0.0.1:{port}"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}

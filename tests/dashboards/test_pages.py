@@ -103,12 +103,19 @@ class Filled:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     """Fill one store for all the tests that only read."""
     shelf = open_shelf(tmp_path_factory.mktemp("filled") / "powerlab.db")
     with client_of(shelf) as client:
         yield Filled(shelf, client)
     shelf.store.close()
+
+
+@pytest.fixture
+def filled(filled_once: Filled) -> Filled:
+    """The same to a visitor without cookies: whoever follows all links of a page has chosen another language."""
+    filled_once.client.cookies.clear()
+    return filled_once
 
 
 DEVICE_PAGES = ("device", "device history", "device modes", "bare device", "bare sensors", "bare bookings")

@@ -16,13 +16,14 @@ import pytest
 import urllib3
 
 from compose_file import ROOT, Service, running, services
+from free_port import free_port
 from grafana_boards import FILES, Query, queries, read
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.wire import encode
 from powerlab_agent.client import Client
-from prometheus_server import Prometheus, free_port, wait_for_answer
+from prometheus_server import Prometheus, wait_for_answer
 from requires import require_program
 from server_examples import capabilities, device
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from free_port import free_port
 from prometheus_server import (
     SHIPPED,
     Prometheus,
-    free_port,
     promtool,
     running_prometheus,
     shipped_config,

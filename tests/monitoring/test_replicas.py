@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import urllib3
 
+from free_port import free_port
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, RunUpload, SweepRequest
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode, encode
 from powerlab_agent.client import Client
-from prometheus_server import free_port, wait_for_answer
+from prometheus_server import wait_for_answer
 from server_database import fill
 from server_examples import PLAN, capabilities, device, runs_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import urllib3
 
+from free_port import free_port
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, SweepRequest
@@ -24,12 +24,6 @@ from powerlab.store.reads import queries
 from powerlab_agent.client import Client
 from powerlab_agent.state import Identity
 from server_examples import PLAN, capabilities, device
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,16 +15,11 @@ from urllib.parse import urlencode
 
 import urllib3
 
+from free_port import free_port
 from requires import require_program
 
 SHIPPED = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"
 _PATIENCE_S = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def promtool(*words: str | Path, text: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,15 +11,15 @@ from contextlib import contextmanager
 
 import urllib3
 
+from free_port import free_port
+
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 @contextmanager
 def s3_server() -> Iterator[str]:
     """Yield its address; whoever uses it sets the environment to :data:`KEYS`."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "--host", "127.0.0.1", "--port", str(port)]
     environment = {**os.environ, **KEYS, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
