@@ -138,24 +138,34 @@ class Board:
         Raises:
             PowerlabError: a setting could not be put back, or reads back otherwise; all others are back then.
         """
-        written: list[Setting] = []
-        refused: list[Setting] = []
+        written: dict[Setting, None] = {}
+        refused: dict[Setting, None] = {}
         for knob in self._knobs.values():
-            now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
-            for setting in (setting for setting in previous if setting.knob == knob.name):
-                if now.get(key_of(setting)) == setting.value and key_of(setting) not in touched:
-                    continue
-                written.append(setting)
-                try:
-                    knob.write(self._sysroot, setting)
-                except (PowerlabError, OSError):
-                    refused.append(setting)
-                now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
+            own = [setting for setting in previous if setting.knob == knob.name]
+            # To write one may move another, as a limit moves the opposite one: what differs then is written once more.
+            # To read all after each write instead takes seconds on a machine of a hundred cores.
+            for always in (touched, frozenset[Key]()):
+                due = self._different(knob, own, always)
+                if not due:
+                    break
+                for setting in due:
+                    written[setting] = None
+                    try:
+                        knob.write(self._sysroot, setting)
+                    except (PowerlabError, OSError):
+                        refused[setting] = None
         failures = [failure for setting in refused if (failure := self._failure(setting))]
         if failures:
             raise failures[0]
         self.check(previous, "putting the previous settings back")
         return tuple(written)
+
+    def _different(self, knob: Knob, wanted: Sequence[Setting], touched: frozenset[Key]) -> list[Setting]:
+        """Return those settings of a knob that are not as wanted or were touched."""
+        if not wanted:
+            return []
+        now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
+        return [one for one in wanted if now.get(key_of(one)) != one.value or key_of(one) in touched]
 
     def _failure(self, setting: Setting) -> PowerlabError | None:
         try:
