@@ -20,6 +20,7 @@ import urllib3
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 
 from free_port import free_port
+from patient_http import http_answer
 from powerlab.domain.errors import PowerlabError
 from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
 from powerlab_agent import metrics as metrics_module
@@ -38,7 +39,7 @@ Start = Callable[..., Any]
 
 def scrape(port: int) -> str:
     headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
-    reply = urllib3.request("GET", f"http://127.0.0.1:{port}/metrics", headers=headers)
+    reply = http_answer("GET", f"http://127.0.0.1:{port}/metrics", headers=headers)
     assert reply.status == 200
     return reply.data.decode()
 
@@ -113,7 +114,7 @@ def test_promtool_and_the_page_agree_with_what_is_shown(server: Any, sweep_id: s
     told = {sample.labels["zone"]: sample for f in families if f.unit == "celsius" for sample in f.samples}
     assert {zone: sample.value for zone, sample in told.items()} == {"cpu-thermal": 41.5, "gpu-thermal": 39.0}
     assert {sample.labels["provenance"] for sample in told.values()} == {"measured"}
-    classic = urllib3.request("GET", f"http://127.0.0.1:{port}/metrics").data.decode()
+    classic = http_answer("GET", f"http://127.0.0.1:{port}/metrics").data.decode()
     done = promtool("check", "metrics", text=classic)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from patient_http import http_answer
 from powerlab.cli import main
 from powerlab.domain.run import Run
 from powerlab.protocol.wire import decode
@@ -103,9 +104,8 @@ def check_reading(server: Any, sweep_id: str, tmp_path: Path) -> None:
 
 
 def test_the_dashboard_is_served_beside_the_api(server: Any) -> None:
-    import urllib3
 
-    page = urllib3.request("GET", server.url + "/")
+    page = http_answer("GET", server.url + "/")
     assert page.status == 200
     assert "text/html" in page.headers["content-type"]
 

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import urllib3
 
+from patient_http import http_answer
 from powerlab.client import events as event_stream
 from powerlab.client.events import follow_events
 from powerlab.domain.errors import PowerlabError
@@ -74,11 +74,11 @@ def test_many_readers_hold_no_threads_and_give_their_places_back(server: Any) ->
                 else:  # the server has not noticed yet that the first ones left
                     reader.close()
             for _ in range(3):
-                assert urllib3.request("GET", f"{server.url}/api/v1/devices").status == 200
+                assert http_answer("GET", f"{server.url}/api/v1/devices").status == 200
 
 
 def test_what_is_refused_is_a_sentence(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    reply = urllib3.request("GET", f"{server.url}/api/v1/events?after=-1")
+    reply = http_answer("GET", f"{server.url}/api/v1/events?after=-1")
     assert (reply.status, reply.headers["Content-Type"]) == (422, "application/problem+json")
     with pytest.raises(PowerlabError, match="after"):
         next(follow_events(server.url, after=-1))
@@ -99,7 +99,7 @@ def process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def test_a_server_that_ends_ends_its_streams_in_order(process: tuple[subprocess.Popen[str], str]) -> None:
     running, url = process
-    answer = urllib3.request("GET", f"{url}/api/v1/events", preload_content=False)
+    answer = http_answer("GET", f"{url}/api/v1/events", preload_content=False)
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     assert answer.read1() == b"retry: 2000\nid: 0\n\n"
     running.terminate()

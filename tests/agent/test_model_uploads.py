@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import urllib3
 from onnx import helper, numpy_helper
 
 from onnx_bytes import sha256
+from patient_http import http_answer
 from powerlab import cli
 from powerlab.client import models
 from powerlab.client.models import ModelApi
@@ -94,7 +94,7 @@ def test_a_killed_upload_goes_on_where_it_was(server: Any, tmp_path: Path, monke
     again: list[int] = []
     ModelApi(Transport(server.url)).upload(path, "net", lambda done, _: again.append(done))
     assert again == [path.stat().st_size]
-    reply = urllib3.request("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
+    reply = http_answer("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
     assert reply.data == path.read_bytes()
 
 
@@ -112,7 +112,7 @@ def test_a_server_that_is_killed_meanwhile_costs_a_wait(server: Any, tmp_path: P
     record = ModelApi(Transport(server.url)).upload(path, "net", moved)
     starting[0].join()
     assert record.complete
-    reply = urllib3.request("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
+    reply = http_answer("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
     assert reply.data == path.read_bytes()
 
 

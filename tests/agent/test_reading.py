@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from patient_http import http_answer
 from powerlab.cli import main
 from powerlab.cli.output import console
 from powerlab.domain.run import Run
@@ -136,12 +137,11 @@ def test_an_export_equals_the_runs(source: Source, stored: Any, show: Any, tmp_p
 
 
 def test_the_export_of_the_server_is_that_of_the_command(stored: Any, server: Any, show: Any) -> None:
-    import urllib3
 
     sweep_id, _ = stored
     for kind in ("csv", "ndjson"):
         address = f"{server.url}/api/v1/exports/runs?format={kind}&sweep_id={sweep_id}"
-        served = urllib3.request("GET", address).data.decode()
+        served = http_answer("GET", address).data.decode()
         command = show("export", "--format", kind, "--sweep", sweep_id, "--database", str(server.database))
         assert served == command
 

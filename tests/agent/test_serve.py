@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import urllib3
 from sqlalchemy import select
 
 from agent_server import Server
+from patient_http import http_answer
 from powerlab.store import Store, open_store
 from powerlab.store.tables import SweepSummaryRow
 from powerlab.store.writes import control
@@ -44,8 +44,8 @@ def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, 
     code = process.stdout.readline().split()[-1]
     address = banner.split()[-1]
     guess = {"Authorization": "Bearer my-own-guess", "Content-Type": "application/json"}
-    assert urllib3.request("GET", f"{address}/api/v1/health").status == 200
-    assert urllib3.request("POST", f"{address}/api/v1/jobs/lease", headers=guess, body=b"{}").status == 401
+    assert http_answer("GET", f"{address}/api/v1/health").status == 200
+    assert http_answer("POST", f"{address}/api/v1/jobs/lease", headers=guess, body=b"{}").status == 401
     process.send_signal(number)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import urllib3
 
 from faults.bad_line import FATES, BadLine, bad_line
 from faults.lives import PLAN, Lives, start_lives
 from onnx_bytes import onnx_like, sha256
+from patient_http import http_answer
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, RunUpload
 from powerlab.protocol.records import SweepState
@@ -65,8 +65,8 @@ def test_every_run_arrives_once_over_any_line(server: Any, stored: Any, hasty: L
 def model_word(server: Any) -> str:
     """What a plan calls a model that the server has."""
     url = f"{server.url}/api/v1/models/{sha256(MODEL)}"
-    urllib3.request("PUT", url, json={"name": "net", "byte_count": len(MODEL)})
-    assert urllib3.request("PATCH", url, body=MODEL, headers={"Upload-Offset": "0"}).status == 200
+    http_answer("PUT", url, json={"name": "net", "byte_count": len(MODEL)})
+    assert http_answer("PATCH", url, body=MODEL, headers={"Upload-Offset": "0"}).status == 200
     return f"net@sha256:{sha256(MODEL)}"
 
 
@@ -167,7 +167,7 @@ def test_uploads_that_come_twice_and_in_any_order_change_nothing(server: Any, st
     statuses: Counter[int] = Counter()
     while arriving:
         path, body = arriving.pop()
-        answer = urllib3.request("PUT", f"{server.url}/api/v1{path}", body=body, headers=headers)
+        answer = http_answer("PUT", f"{server.url}/api/v1{path}", body=body, headers=headers)
         statuses[answer.status] += 1
         if answer.status == 404:  # a chunk that overtook its run
             arriving.insert(chance.randrange(len(arriving) + 1), (path, body))

@@ -6,20 +6,24 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from sqlalchemy import update
 
+from agent_server import Server
 from faults.lives import PLAN, RUNS, Lives, content, start_lives
-from faults.short_server import LEASE_S
 from powerlab.domain.run import Run
-from powerlab.protocol.messages import Fence
+from powerlab.protocol.messages import Fence, Lease
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store
+from powerlab.store import Store, open_store
 from powerlab.store.reads import queries
+from powerlab.store.tables import JobRow
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.client import Client, RefusedError
 from powerlab_agent.spool import Spool
@@ -27,6 +31,7 @@ from powerlab_agent.uploader import LeaseLostError, Uploader
 from server_examples import make_run, make_trace
 
 FREEZES = int(os.environ.get("POWERLAB_FAULT_FREEZES", "2"))
+PATIENCE_S = 120.0
 
 
 def spooled(spool: Spool, sweep_id: str, token: int) -> list[Run]:
@@ -46,33 +51,55 @@ def state_of(stored: Store, sweep_id: str) -> SweepState:
         return queries.sweep(session, sweep_id).state
 
 
+@pytest.fixture(scope="module")
+def lender(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with leases of the usual length: none runs out that the test does not end."""
+    server = Server(database=tmp_path_factory.mktemp("lender") / "powerlab.db")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def kept(lender: Server) -> Iterator[Store]:
+    """Its database."""
+    with closing(open_store(lender.database)) as store:
+        yield store
+
+
+def let_run_out(kept: Store, lease: Lease) -> None:
+    with kept.write() as session:
+        ended = kept.clock() - timedelta(seconds=1)
+        session.execute(update(JobRow).where(JobRow.id == lease.job_id).values(deadline=ended))
+
+
 @pytest.fixture
-def client(server: Any) -> Client:
-    identity = server.enrol()
-    client = Client(server.url, identity.token)
+def client(lender: Server) -> Client:
+    identity = lender.enrol()
+    client = Client(lender.url, identity.token)
     client.identity = identity
     return client
 
 
-def test_a_lease_that_ran_out_and_that_nobody_took(server: Any, stored: Store, client: Any, tmp_path: Path) -> None:
-    sweep_id = server.create_sweep(client.identity, PLAN)
+def test_a_lease_that_ran_out_and_that_nobody_took(lender: Server, kept: Store, client: Any, tmp_path: Path) -> None:
+    sweep_id = lender.create_sweep(client.identity, PLAN)
     lease = client.lease(0.0)
     with closing(Spool(tmp_path / "spool.db")) as spool:
         runs = spooled(spool, sweep_id, lease.fencing_token)
-        time.sleep(2 * LEASE_S)
+        let_run_out(kept, lease)
         Uploader(client, spool).upload_all(lease)
         client.heartbeat(lease.job_id, lease.fencing_token)
-    assert arrived(stored, sweep_id) == sorted(run.id for run in runs)
+    assert arrived(kept, sweep_id) == sorted(run.id for run in runs)
 
 
-def test_the_same_device_took_the_job_again(server: Any, stored: Store, client: Any, tmp_path: Path) -> None:
+def test_the_same_device_took_the_job_again(lender: Server, kept: Store, client: Any, tmp_path: Path) -> None:
     """Its earlier life measured under a token that is over: the results go out under the new one."""
-    sweep_id = server.create_sweep(client.identity, PLAN)
+    sweep_id = lender.create_sweep(client.identity, PLAN)
     old = client.lease(0.0)
     with closing(Spool(tmp_path / "spool.db")) as spool:
         spool.hold(old)
         runs = spooled(spool, sweep_id, old.fencing_token)
-        time.sleep(2 * LEASE_S)
+        let_run_out(kept, old)
         new = client.lease(0.0)
         assert (new.sweep_id, new.fencing_token > old.fencing_token) == (sweep_id, True)
         with pytest.raises(LeaseLostError):
@@ -81,20 +108,20 @@ def test_the_same_device_took_the_job_again(server: Any, stored: Store, client: 
         assert len(spool.done(sweep_id)) == RUNS, "nothing is measured twice"
         Uploader(client, spool).upload_all(new)
         assert spool.next() is None
-    assert arrived(stored, sweep_id) == sorted(run.id for run in runs)
+    assert arrived(kept, sweep_id) == sorted(run.id for run in runs)
 
 
 def test_results_that_were_refused_between_two_leases_are_not_lost(
-    server: Any, stored: Store, client: Any, tmp_path: Path
+    lender: Server, kept: Store, client: Any, tmp_path: Path
 ) -> None:
     """Another agent of the device took the job and gave it back; meanwhile this one had tried, and had another job."""
-    first = server.create_sweep(client.identity, PLAN)
+    first = lender.create_sweep(client.identity, PLAN)
     old = client.lease(0.0)
     with closing(Spool(tmp_path / "spool.db")) as spool:
         runs = spooled(spool, first, old.fencing_token)
-        time.sleep(2 * LEASE_S)
+        let_run_out(kept, old)
         others = client.lease(0.0)
-        second = server.create_sweep(client.identity, PLAN)
+        second = lender.create_sweep(client.identity, PLAN)
         Uploader(client, spool).upload_all(client.lease(0.0))
         assert {refused.kind for refused in spool.refused().values()} == {"stale-lease"}
         client.release(others.job_id, others.fencing_token)
@@ -103,31 +130,31 @@ def test_results_that_were_refused_between_two_leases_are_not_lost(
         spool.hold(again)
         Uploader(client, spool).upload_all(again)
         assert (spool.next(), spool.refused()) == (None, {})
-    assert arrived(stored, first) == sorted(run.id for run in runs)
-    assert arrived(stored, second) == []
+    assert arrived(kept, first) == sorted(run.id for run in runs)
+    assert arrived(kept, second) == []
 
 
 def test_what_another_agent_measured_is_not_stored_twice(
-    server: Any, stored: Store, client: Any, tmp_path: Path
+    lender: Server, kept: Store, client: Any, tmp_path: Path
 ) -> None:
-    sweep_id = server.create_sweep(client.identity, PLAN)
+    sweep_id = lender.create_sweep(client.identity, PLAN)
     old = client.lease(0.0)
     with closing(Spool(tmp_path / "mine.db")) as mine, closing(Spool(tmp_path / "theirs.db")) as theirs:
         spooled(mine, sweep_id, old.fencing_token)
-        time.sleep(2 * LEASE_S)
+        let_run_out(kept, old)
         new = client.lease(0.0)
         runs = spooled(theirs, sweep_id, new.fencing_token)
         Uploader(client, theirs).upload_all(new)
         Uploader(client, mine).upload_all(new)
         assert {refused.kind for refused in mine.refused().values()} == {"conflict"}
-    assert arrived(stored, sweep_id) == sorted(run.id for run in runs)
+    assert arrived(kept, sweep_id) == sorted(run.id for run in runs)
     with pytest.raises(RefusedError, match="given out again"):
         client._send("POST", f"/jobs/{old.job_id}/release", Fence(fencing_token=old.fencing_token))
 
 
 def freeze(lives: Lives, after_s: float) -> psutil.Process | None:
     """Stop the agent's process in the middle of its life; None where it was over before."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
             (agent,) = psutil.Process(lives.process.pid).children()
@@ -136,6 +163,7 @@ def freeze(lives: Lives, after_s: float) -> psutil.Process | None:
         except (ValueError, psutil.NoSuchProcess):
             if lives.has_ended():
                 return None
+            time.sleep(0.001)
             continue
         return agent
     raise AssertionError("the agent did not start")

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 
 from compose_file import ROOT, Service, running, services
 from free_port import free_port
 from grafana_boards import FILES, Query, queries, read
+from patient_http import http_answer
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest, SweepRequest
@@ -52,7 +52,7 @@ class Stack:
     def ask(self, method: str, path: str, message: object = None) -> Any:
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         body = None if message is None else encode(message)
-        reply = urllib3.request(method, f"{self.server}/api/v1{path}", body=body, headers=headers)
+        reply = http_answer(method, f"{self.server}/api/v1{path}", body=body, headers=headers)
         assert reply.status < 300, reply.data
         return json.loads(reply.data)
 
@@ -117,7 +117,7 @@ def swept(stack: Stack) -> Stack:
     say_backlog(stack, "full", BACKLOG)
     for _ in range(4):
         stack.ask("POST", "/sweeps", SweepRequest(device_id=board["id"], plan=PLAN))
-    refused = urllib3.request("PUT", f"{stack.server}/api/v1/runs/none", headers={"Authorization": "Bearer nobody's"})
+    refused = http_answer("PUT", f"{stack.server}/api/v1/runs/none", headers={"Authorization": "Bearer nobody's"})
     assert 400 <= refused.status < 500
     stack.prometheus.wait_for('max(powerlab_jobs{state="done"}) >= 1', patience_s=300)
     stack.prometheus.wait_for("powerlab_agent_job_planned_runs")
@@ -175,4 +175,4 @@ def test_a_variable_has_something_to_choose(swept: Stack, path: Path) -> None:
 
 
 def test_without_a_token_the_server_shows_no_metrics(stack: Stack) -> None:
-    assert urllib3.request("GET", f"{stack.server}/metrics").status == 401
+    assert http_answer("GET", f"{stack.server}/metrics").status == 401

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import urllib3
 
 from free_port import free_port
+from patient_http import http_answer
 from prometheus_server import (
     SHIPPED,
     Prometheus,
@@ -79,7 +79,7 @@ def test_counts_of_the_database(prometheus: Prometheus) -> None:
 
 def test_requests_are_counted_by_their_route(prometheus: Prometheus, server: str) -> None:
     for _ in range(3):
-        urllib3.request("GET", f"http://{server}/api/v1/runs/nothing")
+        http_answer("GET", f"http://{server}/api/v1/runs/nothing")
     one = 'powerlab_http_requests_total{method="GET", route="/api/v1/runs/{run_id}", status="404"}'
     prometheus.wait_for(f"{one} == 3")
     count = one.replace("requests_total", "request_duration_seconds_count").replace(', status="404"', "")
@@ -103,7 +103,7 @@ def test_the_rules_are_loaded_and_without_error(prometheus: Prometheus) -> None:
 
 
 def test_promtool_finds_nothing_to_say_about_the_metrics(server: str) -> None:
-    shown = urllib3.request("GET", f"http://{server}/metrics").data.decode()
+    shown = http_answer("GET", f"http://{server}/metrics").data.decode()
     done = promtool("check", "metrics", text=shown)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
     assert promtool("check", "metrics", text=shown + "powerlabTotal 1\n").returncode != 0

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 
 from free_port import free_port
+from patient_http import http_answer
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, RunUpload, SweepRequest
 from powerlab.protocol.records import SweepRecord
@@ -51,14 +51,14 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, st
 
 
 def get(server: str, path: str) -> bytes:
-    reply = urllib3.request("GET", server + path)
+    reply = http_answer("GET", server + path)
     assert reply.status == 200, reply.data
     return reply.data
 
 
 def post(server: str, path: str, message: object) -> bytes:
     headers = {"Content-Type": "application/json"}
-    reply = urllib3.request("POST", f"{server}/api/v1{path}", body=encode(message), headers=headers)
+    reply = http_answer("POST", f"{server}/api/v1{path}", body=encode(message), headers=headers)
     assert reply.status < 300, reply.data
     return reply.data
 

@@ -11,9 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import urllib3
-
 from free_port import free_port
+from patient_http import http_answer
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, SweepRequest
@@ -62,7 +61,7 @@ class Server:
     def post(self, path: str, message: object, kind: type) -> object:
         # A connection that is kept may be closed by the server at the instant of the next request, some seconds later.
         headers = {"Content-Type": "application/json", "Connection": "close"}
-        reply = urllib3.request("POST", f"{self.url}/api/v1{path}", body=encode(message), headers=headers)
+        reply = http_answer("POST", f"{self.url}/api/v1{path}", body=encode(message), headers=headers)
         assert reply.status < 300, reply.data
         return decode(reply.data, kind)
 

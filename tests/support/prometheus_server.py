@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from free_port import free_port
+from patient_http import http_answer
 from requires import require_program
 
 SHIPPED = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"
@@ -49,7 +50,7 @@ class Prometheus:
 
     def ask(self, path: str, **fields: str) -> Any:
         """Return the data of an answer of its HTTP API; a query that it refuses fails the test."""
-        reply = urllib3.request("GET", f"{self.url}/api/v1/{path}?{urlencode(fields)}")
+        reply = http_answer("GET", f"{self.url}/api/v1/{path}?{urlencode(fields)}")
         answer = json.loads(reply.data)
         assert answer["status"] == "success", f"{fields}: {answer}"
         return answer["data"]
