@@ -19,17 +19,20 @@ class Package:
         modules: what it imports; the first one is the engine itself.
         distributions: names under which package indexes hold the engine; any of them will do.
         install: the command that installs it.
+        on_card: the command where it is to compute on a graphics processor; the same where this is empty.
     """
 
     modules: tuple[str, ...]
     distributions: tuple[str, ...]
     install: str
+    on_card: str = ""
 
 
 _TORCH = Package(
     modules=("torch",),
     distributions=("torch",),
     install="pip install torch --index-url https://download.pytorch.org/whl/cpu",
+    on_card="pip install torch",
 )
 
 PACKAGES: dict[str, Package] = {
@@ -38,6 +41,7 @@ PACKAGES: dict[str, Package] = {
         modules=("onnxruntime", "onnx"),
         distributions=("onnxruntime", "onnxruntime-gpu"),
         install="pip install onnx onnxruntime",
+        on_card="pip install onnx onnxruntime-gpu",
     ),
     "onnxruntime-tensorrt": Package(
         modules=("onnxruntime", "onnx"),
@@ -75,16 +79,16 @@ def installed_version(engine: str) -> str | None:
     return None
 
 
-def check_installed(engine: str) -> None:
-    """Refuse an engine that is not installed here.
+def check_installed(engine: str, *, on_card: bool = False) -> None:
+    """Refuse an engine that is not installed here; ``on_card``: it is to compute on a graphics processor.
 
     Raises:
         PowerlabError: how to install it.
     """
     if installed_version(engine) is None:
-        raise PowerlabError(
-            f"the engine {engine!r} is not installed here; install it with `{PACKAGES[engine].install}`."
-        )
+        package = PACKAGES[engine]
+        command = (on_card and package.on_card) or package.install
+        raise PowerlabError(f"the engine {engine!r} is not installed here; install it with `{command}`.")
 
 
 def required(engine: str, module: str) -> Any:

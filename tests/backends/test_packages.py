@@ -67,6 +67,20 @@ def test_a_missing_engine_is_refused_with_its_command(engine, hide):
     )
 
 
+@pytest.mark.parametrize(
+    ("engine", "command"),
+    [
+        ("torch", "pip install torch"),
+        ("onnxruntime", "pip install onnx onnxruntime-gpu"),
+        ("ncnn", "pip install ncnn"),
+    ],
+)
+def test_on_a_card_another_build_may_be_wanted(engine, command, hide):
+    hide(*PACKAGES[engine].modules)
+    with pytest.raises(PowerlabError, match=f"install it with `{command}`"):
+        check_installed(engine, on_card=True)
+
+
 def test_a_part_that_is_missing_counts_as_the_whole(hide):
     hide("onnx")
     with pytest.raises(PowerlabError, match="pip install onnx onnxruntime`"):

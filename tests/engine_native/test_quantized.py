@@ -48,6 +48,14 @@ def test_depthwise_and_grouped_convolutions(tier):
     check(net, out)
 
 
+@pytest.mark.parametrize(("outputs", "kernel", "group"), [(48, 5, 48), (24, 3, 1)])
+def test_one_pixel_is_quantized_with_zeros_around_it(tier, outputs, kernel, group):
+    """As in the last blocks of EfficientNet and MobileNetV3 at small sizes."""
+    net = Quantized(6)
+    x = net.input(3, 48, 1, 1)
+    check(net, net.floats(net.conv(x, outputs, (kernel, kernel), pads=(kernel // 2,) * 4, group=group)))
+
+
 def test_signed_activations_mean_the_same(tier):
     net = Quantized(2, np.int8)
     x = net.conv(net.input(1, 5, 9, 8), 33, (3, 3), pads=(1, 1, 1, 1))

@@ -30,6 +30,7 @@ from powerlab.cli.process.interrupts import orderly_ends
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan
+from powerlab.domain.workload import Processor
 from powerlab.sweep.meter import choose_meter
 from powerlab.sweep.until import check_until
 
@@ -57,7 +58,7 @@ def rerun(args: argparse.Namespace) -> int:
                 check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors))
             for engine in plan.engines:
                 if engine in PACKAGES:
-                    check_installed(engine)
+                    check_installed(engine, on_card=Processor.GPU in plan.processors)
             made = measure_and_keep(plan, host, device, capabilities, args.database)
         print(f"powerlab: {made.words}", file=sys.stderr)
         if made.interrupted:

@@ -10,6 +10,7 @@ from powerlab.backends.packages import PACKAGES, check_installed, installed_vers
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import engines_for
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Processor
 from powerlab.measure.worker.load_check import refusal
 
 ALL_ENGINES = "all"
@@ -33,7 +34,7 @@ def with_engines_here(
     if ALL_ENGINES not in plan.engines:
         for engine in plan.engines:
             if engine in PACKAGES:
-                check_installed(engine)
+                check_installed(engine, on_card=Processor.GPU in plan.processors)
         return plan
     able = [engine for engine in engines_for(plan) if engine in PACKAGES]
     installed = [engine for engine in able if installed_version(engine) is not None]

@@ -10,7 +10,7 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.quantized.layouts import byte_fields
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.program.layout import BYTE_BLOCK, shape4
+from powerlab.engine.program.layout import BYTE_BLOCK, NO_HALO, shape4
 from powerlab.engine.program.program import Tensor
 
 
@@ -22,7 +22,7 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     in_blocks = builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
     x = builder.blocked(name) if in_blocks else _planes(builder, name)
     out = builder.new_bytes(node.outputs[0])
-    rows = one_pixel and out.layout.pixel > 1
+    rows = one_pixel and out.layout.pixel > 1 and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
     builder.emit(family, node, out, x, **{**byte_fields(node, out), "alpha": number(node, "step")})
 
