@@ -7,10 +7,11 @@
 Each network is quantized once with seeded random inputs, and every engine runs that file; the built-in one runs the
 network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that of
 the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
-compute what the file says: OpenVINO rearranges quantizations. Beside the ratios stands what is left of the outputs'
-signal in ours (SQNR) and for how many random inputs the first choice is that of float32. With ``--tier avx2`` weights
-are narrow, as ``powerlab engine quantize --narrow-weights 4`` writes them (``--full`` keeps all bits). A star means
-that a peer failed on the file, and got one whose concatenations and batch norms are floats.
+compute what the file says: OpenVINO rearranges quantizations, and LiteRT rounds before it adds a residual. Beside the
+ratios stands what is left of the outputs' signal in ours (SQNR) and for how many random inputs the first choice is that
+of float32. With ``--tier avx2`` weights are narrow, as ``powerlab engine quantize --narrow-weights 4`` writes them
+(``--full`` keeps all bits). A star means that a peer failed on the file, and got one whose concatenations and batch
+norms are floats.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from powerlab.engine.target.tiers import choose_tier
 from powerlab.sysroot import Sysroot
 
 MODELS = ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny", "bert")
-PEERS = ("onnxruntime", "openvino")
+PEERS = ("onnxruntime", "openvino", "litert")
 FLOATS = "fp32"
 """The built-in engine with the network as it was."""
 

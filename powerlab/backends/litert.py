@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
-from powerlab.backends.tflite_model import tflite_model
+from powerlab.backends.tflite import tflite_model
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.passes import optimise_for_others
+from powerlab.engine.quantization.precisions import in_precision
+
+PRECISIONS = ("fp32", "int8")
 
 
 class LitertBackend:
@@ -50,10 +52,11 @@ def load(options: LoadOptions) -> LitertBackend:
     Raises:
         PowerlabError: LiteRT is not installed, does not offer what is asked for, or has no such operator.
     """
-    check_offers("litert", options)
+    check_offers("litert", options, PRECISIONS)
     library = required("litert", "ai_edge_litert.interpreter")
     schema, flatbuffers = (required("litert", name) for name in ("ai_edge_litert.schema_py_generated", "flatbuffers"))
-    graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
+    loaded = load_graph(options.model, batch_size=options.batch_size)
+    graph = in_precision(loaded, options.model, options.precision)
     try:
         interpreter = library.Interpreter(
             model_content=tflite_model(graph, schema, flatbuffers), num_threads=options.threads

@@ -33,12 +33,18 @@ KNOWN_ATTRIBUTES = frozenset(
 """What the translations read; another attribute would change what a node computes without their knowing."""
 
 
-def rule_for(engine: str, rules: Mapping[str, _Rule], node: Node) -> _Rule:
+def rule_for(engine: str, rules: Mapping[str, _Rule], node: Node, known: frozenset[str] = KNOWN_ATTRIBUTES) -> _Rule:
     """Return the rule that translates a node.
+
+    Args:
+        engine: that the node is translated for.
+        rules: operator → rule.
+        node: to be translated.
+        known: the attributes that the rules read.
 
     Raises:
         PowerlabError: there is none, or the node has an attribute that no rule knows.
     """
-    if node.op_type not in rules or not KNOWN_ATTRIBUTES.issuperset(node.attributes):
+    if node.op_type not in rules or not known.issuperset(node.attributes):
         raise PowerlabError(f"{node} is not translated for {engine} yet; use another engine for this model.")
     return rules[node.op_type]

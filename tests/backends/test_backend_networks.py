@@ -10,6 +10,7 @@ from onnx import helper
 
 from powerlab.backends.packages import installed_version
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.measure.output_check import largest_difference
 from requires import missing
 
@@ -53,16 +54,20 @@ def test_bfloat16_is_near_and_is_not_float32(engine):
     assert 1e-4 < apart < 5e-2
 
 
-@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino"} & set(HERE)))
+@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino", "litert"} & set(HERE)))
 def test_int8_is_the_same_quantized_model_everywhere(engine, tmp_path, monkeypatch):
-    """Of random weights and random images; in OpenVINO sums are rounded elsewhere, so they are further apart."""
+    """Of random weights and random images; in OpenVINO and LiteRT sums are rounded elsewhere.
+
+    On x86 without VNNI, ONNX Runtime and OpenVINO add products of bytes in pairs that saturate at 16 bits.
+    """
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    saturates = engine != "litert" and choose_tier().name in ("sse4", "avx2") and "vnni" not in choose_tier().bytes
     apart = difference(engine, "squeezenet", precision="int8")
-    assert 1e-4 < apart < 0.1
+    assert 1e-4 < apart < (0.2 if saturates else 0.1)
     builtin, peer = (loaded(one, "squeezenet", precision="int8") for one in ("builtin", engine))
     inputs = builtin.inputs(7)
     found, expected = (one.run(inputs)["y"] for one in (peer, builtin))
-    assert np.square(found - expected).sum() < 10**-3 * np.square(expected).sum()
+    assert np.square(found - expected).sum() < (10**-2 if saturates else 10**-3) * np.square(expected).sum()
     assert len(list((tmp_path / "calibrations").iterdir())) == 1, "calibrated once"
 
 
