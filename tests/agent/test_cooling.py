@@ -31,7 +31,7 @@ from powerlab_agent.spool import Spool
 from quick_server import quick_server
 from server_examples import PLAN, capabilities, device, make_run
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 HOT = Reading("CPU-therm", 91.2)
 
 

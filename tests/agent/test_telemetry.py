@@ -19,7 +19,7 @@ from powerlab_agent.device_reader import opened_reader
 from powerlab_agent.telemetry import Telemetry
 from server_examples import PLAN
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 
 
 class Recorder:

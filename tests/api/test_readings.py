@@ -103,7 +103,7 @@ def test_streams_are_counted(store: Store, agent: Any) -> None:
 def _stream(url: str) -> Any:
     from urllib.request import urlopen
 
-    return urlopen(url, timeout=20)
+    return urlopen(url, timeout=120)
 
 
 def _next(stream: Any) -> Any:

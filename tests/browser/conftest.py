@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from layer_profiles import layer_profile
 from powerlab.cli.commands.serve.server import compose
@@ -21,6 +21,8 @@ from tests.dashboards.conftest import Shelf, add_recorded_run, open_shelf
 
 MEASURED_ID = "00000000-0000-4000-8000-000000000007"
 ROOF = Roof(peak_gflops=200.0, memory_gb_per_s=20.0)
+PATIENCE_MS = 60_000
+"""A page that hears events asks every 30 s besides, waits 15 s for an answer, and the machine may be busy."""
 CHROMIUM_ARGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -103,6 +105,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def browser() -> Iterator[Browser]:
     """Start one browser for all tests."""
     executable = Path(require_program("chromium", "chromium"))
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_ARGS))
         yield started

@@ -21,11 +21,9 @@ from powerlab.protocol.readings import DeviceReading, PhaseReport, ReadingsUploa
 from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S
 from powerlab.store.writes.readings import store_readings
 from powerlab_api.settings import Settings
+from tests.browser.conftest import PATIENCE_MS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START, Shelf
-
-PATIENCE_MS = 60_000
-"""A page that hears events asks every 30 s besides, waits 15 s for an answer, and the machine may be busy."""
 
 
 class LiveSite:
@@ -83,10 +81,8 @@ def live(tmp_path: Path) -> Iterator[LiveSite]:
 def page(browser: Browser, live: LiveSite) -> Iterator[Page]:
     context = browser.new_context(base_url=f"http://127.0.0.1:{live.port}")
     context.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
     yield context.new_page()
     context.close()
-    expect.set_options(timeout=5_000)
 
 
 def test_a_device_shows_its_watts_as_they_come_and_why_none_come_while_a_run_is_timed(

@@ -161,10 +161,10 @@ def test_a_sweep_in_progress_fills_up_without_being_reloaded(site: Site, open_pa
 
     site.shelf.finish(sweep)
 
-    expect(page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
+    expect(page.locator("#progress")).to_contain_text("6 of 6 runs done")
     expect(page.locator("#points tbody tr")).to_have_count(2)
     assert column(page, "points", 0) == ["2 threads", "1 thread"]
-    expect(page.locator("main")).not_to_have_attribute("data-unfinished", "", timeout=15_000)
+    expect(page.locator("main")).not_to_have_attribute("data-unfinished", "")
     expect(page.locator("#heatmap .heatmap-label")).to_have_count(2)
 
 
@@ -176,8 +176,8 @@ def test_events_alone_bring_a_page_up_to_date(site: Site, browser_page: Page) ->
     )  # nothing is asked by the clock
     browser_page.goto(f"{site.url}/sweeps/{sweep.id}")
     site.shelf.finish(sweep)
-    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
-    expect(browser_page.locator("main")).not_to_have_attribute("data-unfinished", "", timeout=15_000)
+    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done")
+    expect(browser_page.locator("main")).not_to_have_attribute("data-unfinished", "")
 
 
 def test_a_server_that_streams_to_nobody_more_is_asked_every_few_seconds(site: Site, browser_page: Page) -> None:
@@ -186,7 +186,7 @@ def test_a_server_that_streams_to_nobody_more_is_asked_every_few_seconds(site: S
     browser_page.route("**/api/v1/events*", lambda route: route.fulfill(status=503, body=""))
     browser_page.goto(f"{site.url}/sweeps/{sweep.id}")
     site.shelf.finish(sweep)
-    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
+    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done")
 
 
 def test_the_browser_refuses_a_script_from_elsewhere(site: Site, browser_page: Page) -> None:

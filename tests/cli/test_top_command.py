@@ -241,7 +241,7 @@ def test_the_terminal_is_as_before_after(way, tmp_path):
         else:
             process.send_signal(signal.SIGINT)
         shown += _until(master, b"\x1b[?1049l")
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
     assert b"Traceback" not in shown
     assert termios.tcgetattr(slave) == before
     os.close(master)

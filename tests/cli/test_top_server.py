@@ -104,7 +104,7 @@ def test_the_screen_outlives_its_server(shelf):
         _until(master, b"power now: 12.50 W", without=b"No answer since")
         process.send_signal(signal.SIGINT)
         _until(master, b"\x1b[?1049l")
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
     os.close(master)
     os.close(slave)
 

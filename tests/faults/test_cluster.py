@@ -89,7 +89,7 @@ def fleet(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def runs_when(stored: Store, fleet: Fleet, sweep_id: str, enough: Callable[[SweepState, list[Run]], bool]) -> list[Run]:
     """Wait for runs; the logs tell why they do not come."""
-    for _ in range(600):
+    for _ in range(3000):
         with stored.session() as session:
             state, runs = queries.sweep(session, sweep_id).state, queries.runs_of_sweep(session, sweep_id)
         if enough(state, runs):
@@ -130,10 +130,12 @@ def test_a_device_that_dies_fails_its_run_and_the_sweep_goes_on_when_it_is_back(
     sweep_id = created.stdout[:36]
     followed = fleet.log("two").count("begins, of several devices")
     runs_when(stored, fleet, sweep_id, lambda state, _: state is SweepState.RUNNING)
-    for _ in range(200):
+    for _ in range(3000):
         if fleet.log("two").count("begins, of several devices") > followed:
             break
         time.sleep(0.1)
+    else:
+        pytest.fail(f"the device two did not begin: {fleet.log('two')}")
     time.sleep(4)
     fleet.agents["two"].kill()
     fleet.agents["two"].wait()

@@ -13,7 +13,7 @@ from powerlab.throttling.base import WatchProbe
 from powerlab.throttling.guard import Guard
 from powerlab.throttling.registry import WATCHES
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 120.0
 HERE = Sysroot()
 
 
