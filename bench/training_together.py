@@ -44,7 +44,7 @@ def measured(model: str, batch_size: int, threads: int, steps: int) -> None:
         for kind, session in sessions.items():
             before = time.perf_counter()
             session.step(given, labels)
-            took[kind].append((1e3 * (time.perf_counter() - before), session.reduce_ns / 1e6))
+            took[kind].append((1e3 * (time.perf_counter() - before), session.part_ns["reduce"] / 1e6))
     group = MpiGroup()
     if group.rank:
         return

@@ -121,6 +121,7 @@ TERMS = (
     mark("Top-1 accuracy on labelled images"),
     mark("Median forward pass"),
     mark("Median backward pass"),
+    mark("Median wait for other devices' gradients"),
     mark("Median update of the weights"),
     mark("Energy of a step's forward pass"),
     mark("Energy of a step's backward pass"),

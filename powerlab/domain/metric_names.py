@@ -18,6 +18,7 @@ _SAID: Mapping[str, tuple[str, ...]] = {
     "latency_p99_early_ms": ("p99 early",),
     "forward_p50_ms": ("forward", "forward pass"),
     "backward_p50_ms": ("backward", "backward pass"),
+    "reduce_p50_ms": ("reduce", "wait for gradients"),
     "update_p50_ms": ("update", "update of the weights"),
     "server_queries_per_s": ("queries/s", "qps", "queries per second"),
     "server_bound_confidence_percent": ("confidence", "bound confidence"),

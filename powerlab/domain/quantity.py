@@ -75,6 +75,7 @@ METRICS: dict[str, MetricKind] = {
     ),
     "forward_p50_ms": MetricKind(unit="ms", title="Median forward pass", higher_is_better=False),
     "backward_p50_ms": MetricKind(unit="ms", title="Median backward pass", higher_is_better=False),
+    "reduce_p50_ms": MetricKind(unit="ms", title="Median wait for other devices' gradients", higher_is_better=False),
     "update_p50_ms": MetricKind(unit="ms", title="Median update of the weights", higher_is_better=False),
     "server_queries_per_s": MetricKind(
         unit="queries/s", title="Queries per second within the latency bound", higher_is_better=True

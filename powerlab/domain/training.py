@@ -19,7 +19,7 @@ PRECISIONS = ("fp32", "bf16")
 """What steps are computed in; weights, and what an optimizer keeps of them, are float32 in both."""
 
 SLICER = "builtin"
-"""The engine that cuts a batch into slices, one after the other within a step, and that computes activations again."""
+"""The engine that cuts the batch of a step into slices, and that computes activations again."""
 
 
 def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
@@ -57,9 +57,10 @@ def _of_a_cluster(plan: SweepPlan, device: Device, capabilities: Capabilities) -
     if few:
         yield f"a batch of {few[0]} has fewer samples than the {plan.nodes} devices; ask for {shares} or more."
     if uneven:
+        each = f" in {max(plan.slices)} slices each" if max(plan.slices) > 1 else ""
         yield (
-            f"a batch of {uneven[0]} cannot be shared evenly by {plan.nodes} devices in {max(plan.slices)} slices "
-            f"each; ask for multiples of {shares}."
+            f"a batch of {uneven[0]} cannot be shared evenly by {plan.nodes} devices{each}; ask for multiples of "
+            f"{shares}."
         )
     rebooting = [mode.name for mode in capabilities.modes if mode.requires_reboot and mode.name in plan.modes]
     if rebooting:

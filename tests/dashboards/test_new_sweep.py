@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 
 from access_world import CONFIGURED, PATIENT, World, access_world
 from powerlab.analysis.dimensions import DIMENSIONS
+from powerlab.domain.workload import WorkloadKind
 from powerlab.store.reads import queries
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
@@ -63,7 +65,7 @@ def marked(page: Element) -> dict[str, str]:
 
 
 def test_every_dimension_of_a_sweep_has_a_field() -> None:
-    # Devices that train together are named on the command line and by the API alone.
+    # How many devices train together follows from those that are chosen.
     assert {field.dimension for field in FIELDS} - {""} == {one.title for one in DIMENSIONS} - {"devices"}
 
 
@@ -151,6 +153,45 @@ def test_of_several_devices_each_gets_a_sweep(shelf: Shelf, client: TestClient, 
     with shelf.store.session() as session:
         newest = queries.list_sweeps(session)[:2]
     assert {one.device_id for one in newest} == set(devices.values())
+
+
+@pytest.fixture
+def trainers(shelf: Shelf) -> dict[str, str]:
+    """Return two devices that can train together, by name."""
+    found = {}
+    for bench in (plausible.xavier(), plausible.laptop()):
+        able = replace(bench.capabilities, workloads=tuple(WorkloadKind), clusters=True)
+        plan = plausible.plan(modes=("current",), threads=(1,))
+        found[bench.device.name] = shelf.add_sweep(replace(bench, capabilities=able), plan).device_id
+    return found
+
+
+def test_several_devices_train_as_one_sweep(shelf: Shelf, client: TestClient, trainers: dict[str, str]) -> None:
+    chosen = shown(client, device=list(trainers.values()))
+    assert "They train together, as one" in chosen.text
+    assert "xavier-sim: 6 runs" in " ".join(shown(client, device=trainers["xavier-sim"], together="yes").text.split())
+    form = filled(chosen) | {"together": ["yes"], "batch_sizes": ["3"]}
+    refused = client.post(ADDRESS, data=form, headers=OWN_PAGE)
+    assert refused.status_code == 422
+    assert "everal devices train together, and infer by themselves" in refused.text
+    form |= {"workload": ["train"], "optimizers": ["sgd"]}
+    refused = client.post(ADDRESS, data=form, headers=OWN_PAGE)
+    assert "batch of 3 cannot be shared evenly by 2 devices" in marked(parse(refused.text).one("main"))["batch_sizes"]
+    form |= {"batch_sizes": ["4"], "threads": ["1"]}
+    page = shown(client, **{name: values for name, values in form.items() if name != "form_token"})
+    assert "bench-1, xavier-sim: 3 runs, 1 point" in " ".join(page.text.split())
+    assert filled(page)["together"] == ["yes"]
+    sent = [client.post(ADDRESS, data=form, headers=OWN_PAGE, follow_redirects=False) for _ in range(2)]
+    assert {one.status_code for one in sent} == {303}
+    (address,) = {one.headers["location"] for one in sent}
+    with shelf.store.session() as session:
+        record = queries.sweep(session, address.rpartition("/")[2])
+    assert {record.device_name, *record.nodes} == set(trainers)
+    assert record.plan.nodes == 2
+    for device_id in trainers.values():
+        history = " ".join(client.get(f"/devices/{device_id}/history").text.split())
+        assert f'href="{address}"' in history
+        assert ", ".join((record.device_name, *record.nodes)) in history
 
 
 def test_too_many_fields_are_an_empty_form(client: TestClient, devices: dict[str, str]) -> None:

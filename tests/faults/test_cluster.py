@@ -116,6 +116,9 @@ def test_two_devices_train_as_one_and_their_powers_add_up(fleet: Fleet, stored: 
         assert power.value == pytest.approx((one.energy_j + two.energy_j) / window_s)
         assert all(0 < node.low_j < node.energy_j < node.high_j for node in (one, two))
         assert 0 < two.clock_error_s < 0.1
+        parts = [run.metric(f"{name}_p50_ms") for name in ("forward", "backward", "reduce", "update")]
+        assert sum(one.value for one in parts) == pytest.approx(run.metric("latency_p50_ms").value, rel=0.3)
+        assert run.metric("forward_energy_j") is None, "the other device was in another part then"
         assert run.metric("throughput_img_per_s").value == pytest.approx(2 * run.inference_count / window_s)
         with stored.session() as session:
             assert {trace.rail.key for trace in queries.power_traces(session, run.id)} >= set(run.total.rails)
@@ -156,7 +159,7 @@ def test_a_device_that_dies_fails_its_run_and_the_sweep_goes_on_when_it_is_back(
         (["--devices", "one,one"], "the device one is named twice; name every device of a cluster once."),
         (["--devices", "one"], "--devices got 'one'; name two devices or more, such as nano-1,nano-2."),
         (["--devices", "one,two", "--batch", "1"], "a batch of 1 has fewer samples than the 2 devices; ask for 2 or"),
-        (["--devices", "one,two", "--batch", "3"], "a batch of 3 cannot be shared evenly by 2 devices in 1 slices"),
+        (["--devices", "one,two", "--batch", "3"], "a batch of 3 cannot be shared evenly by 2 devices; ask for m"),
         (["--devices", "one,two", "--batch", "2", "--engine", "torch"], "the engine builtin alone trains on several"),
         (["--devices", "one,two", "--workload", "inference"], "several devices train together, and infer by themselv"),
     ],

@@ -24,7 +24,9 @@ from powerlab.protocol.records import SweepState
 from powerlab.store import Store
 from powerlab.store.errors import ConflictError, ForbiddenError, StaleLeaseError
 from powerlab.store.reads import queries
+from powerlab.store.reads.filters import SweepFilter
 from powerlab.store.reads.fleet_status import fleet_status
+from powerlab.store.reads.jobs import JobFilter, list_jobs
 from powerlab.store.reads.previews import preview
 from powerlab.store.reads.queue import devices_with_jobs
 from powerlab.store.writes import clusters, jobs
@@ -117,6 +119,15 @@ def test_the_job_is_given_out_when_all_ask_and_the_other_follows(store, clock, d
         jobs.finish(session, device_id, lease.job_id, done, clock())
     assert standing(store, clock, other_id, part) is SweepState.DONE
     assert ask(store, clock, other_id).sweep_id == alone
+
+
+def test_a_sweep_of_several_is_found_by_each_of_its_devices(store, clock, device_id, other_id):
+    sweep_id, alone = submit(store, clock, device_id, other_id), submit(store, clock, other_id)
+    third = add(store, "three")
+    with store.session() as session:
+        for one, wanted in ((device_id, {sweep_id}), (other_id, {sweep_id, alone}), (third, set())):
+            assert {found.id for found in queries.list_sweeps(session, SweepFilter(device_id=one))} == wanted
+            assert {found.sweep_id for found in list_jobs(session, JobFilter(device_id=one))} == wanted
 
 
 def test_a_device_that_asked_long_ago_or_has_work_does_not_count(store, clock, device_id, other_id):

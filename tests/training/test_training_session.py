@@ -179,6 +179,35 @@ def test_slices_learn_what_the_whole_batch_does(data):
             np.testing.assert_allclose(sliced.gradients()[name], gradient, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+def test_slices_run_side_by_side_and_are_the_same_bits_on_any_number_of_threads(tmp_path):
+    path, random = write_small_network(tmp_path / "small.onnx"), np.random.default_rng(0)  # with a batch norm
+    batches = [(random.standard_normal((8, 3, 32, 32)).astype(np.float32), random.integers(0, 2, 8)) for _ in range(3)]
+    found, alone = [], TrainingSession(path, batch_size=8, threads=1, slices=4)
+    for threads, lanes in ((1, 1), (2, 2), (3, 1), (4, 4)):
+        session = TrainingSession(path, batch_size=8, threads=threads, slices=4)
+        assert session.lanes == lanes
+        found.append(([session.step(*one) for one in batches], session.weights()))
+        assert all(session.part_ns.values())
+    assert session.planned_bytes > alone.planned_bytes, "each lane has activations and gradients of its own"
+    for losses, weights in found[1:]:
+        assert losses == found[0][0]
+        assert all(np.array_equal(weights[name], found[0][1][name]) for name in weights)
+
+
+def test_running_statistics_move_to_the_mean_of_what_slices_make_of_them(tmp_path):
+    path, random = write_small_network(tmp_path / "small.onnx"), np.random.default_rng(0)
+    images, labels = random.standard_normal((4, 3, 32, 32)).astype(np.float32), random.integers(0, 2, 4)
+    optimizer = Sgd(rate=0.0)
+    sliced = TrainingSession(path, optimizer=optimizer, batch_size=4, threads=2, slices=2)
+    halves = [TrainingSession(path, optimizer=optimizer, batch_size=2, threads=1) for _ in range(2)]
+    sliced.step(images, labels)
+    for half, part in zip(halves, (slice(0, 2), slice(2, 4)), strict=True):
+        half.step(images[part], labels[part])
+    for name, weight in sliced.weights().items():
+        wanted = np.mean([half.weights()[name] for half in halves], axis=0)
+        np.testing.assert_allclose(weight, wanted, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
 def test_batches_that_cannot_be_cut_are_told():
     with pytest.raises(PowerlabError, match="cannot be cut evenly into 3 slices"):
         TrainingSession("squeezenet@64", batch_size=4, slices=3)

@@ -18,7 +18,12 @@ from powerlab_dashboards.language import mark
 
 MOST_BARS, MOST_BANDS = 400, 60
 """Of more steps the bars would be narrower than a pixel, and bands a haze: then none are drawn."""
-_WORDS = {"forward": mark("forward pass"), "backward": mark("backward pass"), "update": mark("update of the weights")}
+_WORDS = {
+    "forward": mark("forward pass"),
+    "backward": mark("backward pass"),
+    "reduce": mark("wait for gradients"),
+    "update": mark("update of the weights"),
+}
 _BAR_PX = 11
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import StoredModelName
+from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.access import Role
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepPreview
@@ -56,7 +57,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
 
 def _start(store: Store, visit: Visit, given: Given) -> Response:
-    """Queue the sweep on every chosen device, all or none, and lead to it; show the form again if that fails."""
+    """Queue the sweep on every chosen device, all or none, or on all as one; show the form again if that fails."""
     key = given.get("key", [""])[0] or str(uuid.uuid4())
     try:
         with store.write() as session:
@@ -67,17 +68,25 @@ def _start(store: Store, visit: Visit, given: Given) -> Response:
             made = [
                 submit_sweep(
                     session,
-                    SweepRequest(device_id=device.id, plan=found.plan),
+                    request,
                     store.clock(),
                     by=visit.principal.name,
-                    key=f"form {key[:100]}, {device.id}",  # pressing the button twice makes one sweep a device
+                    key=f"form {key[:100]}, {request.device_id}",  # pressing the button twice makes one sweep a device
                 )[0]
-                for device in offer.devices
+                for _, request in _requests(offer, found.plan)
             ]
     except PowerlabError as error:
         return _form(store, visit, given, problem=str(error), status=422)
     address = f"/sweeps/{made[0]}" if len(made) == 1 else "/"
     return RedirectResponse(address, status_code=303, headers=HEADERS)
+
+
+def _requests(offer: Offer, plan: SweepPlan) -> list[tuple[str, SweepRequest]]:
+    """Return what is asked for, each with the names of its devices."""
+    names, ids = [one.device.name for one in offer.devices], [one.id for one in offer.devices]
+    if offer.together:
+        return [(", ".join(names), SweepRequest(device_id=ids[0], with_ids=tuple(ids[1:]), plan=plan))]
+    return [(name, SweepRequest(device_id=one, plan=plan)) for name, one in zip(names, ids, strict=True)]
 
 
 def _form(store: Store, visit: Visit, given: Given, *, problem: str = "", status: int = 200) -> Response:
@@ -111,12 +120,13 @@ def _offer(session: Session, given: Given) -> Offer:
     chosen = devices if len(devices) == 1 else [one for one in devices if one.id in wanted]
     models = list_models(session, limit=MODELS_SHOWN)
     uploaded = [str(StoredModelName(name=row.name, sha256=row.sha256)) for row in models]
-    return Offer(devices=chosen, uploaded=uploaded)
+    return Offer(devices=chosen, uploaded=uploaded, together="together" in given and len(chosen) > 1)
 
 
-def _previews(session: Session, store: Store, offer: Offer, found: Entered | None) -> Sequence[SweepPreview]:
-    """Return what the sweep would take on each device; nothing while a field is wrong."""
+def _previews(
+    session: Session, store: Store, offer: Offer, found: Entered | None
+) -> Sequence[tuple[str, SweepPreview]]:
+    """Return what the sweep would take on each device, or on all as one; nothing while a field is wrong."""
     if found is None or found.plan is None or found.problems:
         return ()
-    requests = [SweepRequest(device_id=device.id, plan=found.plan) for device in offer.devices]
-    return [preview(session, request, store.clock()) for request in requests]
+    return [(name, preview(session, request, store.clock())) for name, request in _requests(offer, found.plan)]

@@ -26,10 +26,17 @@ PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int8w", "int4w", "fp16w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What can be chosen from: the devices that were, and the models that were uploaded, as plans name them."""
+    """What can be chosen from.
+
+    Attributes:
+        devices: those that were chosen.
+        uploaded: the models that were uploaded, as plans name them.
+        together: whether the devices train as one; else each gets a sweep of its own.
+    """
 
     devices: Sequence[DeviceRecord]
     uploaded: Sequence[str]
+    together: bool = False
 
     @property
     def core_count(self) -> int:

@@ -46,7 +46,7 @@ def entered(given: Mapping[str, list[str]], offer: Offer) -> Entered:
             problems[field.name] = str(error)
     if problems:
         return Entered(values=values, plan=None, problems=problems)
-    plan = _plan(read)
+    plan = replace(_plan(read), nodes=len(offer.devices) if offer.together else 1)
     return Entered(values=values, plan=plan, problems=refused(plan, offer.devices))
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import socket
-import struct
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -14,8 +11,8 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.place import Place
+from powerlab.signed_frames import receive_frame, send_frame
 
-_LENGTH = struct.Struct("<I")
 _LONGEST_BYTES = 1 << 16
 
 
@@ -90,34 +87,13 @@ def _quick(one: socket.socket) -> socket.socket:
 
 
 def _send(one: socket.socket, place: Place, message: Mapping[str, object]) -> None:
-    data = json.dumps(message).encode()
-    one.sendall(_LENGTH.pack(len(data)) + _signed(place, data) + data)
+    send_frame(one, place.key, json.dumps(message).encode())
 
 
 def _received(one: socket.socket, place: Place, deadline: float) -> dict[str, Any]:
     one.settimeout(_left_s(deadline))
-    (length,) = _LENGTH.unpack(_exactly(one, _LENGTH.size))
-    if length > _LONGEST_BYTES:
-        raise ValueError("a message is too long")
-    signature, data = _exactly(one, hashlib.sha256().digest_size), _exactly(one, length)
-    if not hmac.compare_digest(signature, _signed(place, data)):
-        raise ValueError("somebody does not know the key")
-    said: dict[str, Any] = json.loads(data)
+    said: dict[str, Any] = json.loads(receive_frame(one, place.key, _LONGEST_BYTES))
     return said
-
-
-def _signed(place: Place, data: bytes) -> bytes:
-    return hmac.digest(place.key.encode(), data, "sha256")
-
-
-def _exactly(one: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = one.recv(size - len(data))
-        if not part:
-            raise ConnectionResetError("it closed the connection")
-        data += part
-    return data
 
 
 def _left_s(deadline: float) -> float:

@@ -1,10 +1,16 @@
-"""The parts of a step of training: forward pass, backward pass, update of the weights."""
+"""The parts of a step of training: forward pass, backward pass, update of the weights.
+
+Between the last two a process waits for gradients to be added up, where several learn together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 FORWARD, BACKWARD, UPDATE = PARTS = ("forward", "backward", "update")
+REDUCE = "reduce"
+PARTS_TOGETHER = (FORWARD, BACKWARD, REDUCE, UPDATE)
+"""In several processes."""
 _BACKWARD = ("loss.", ".gradient.")
 
 

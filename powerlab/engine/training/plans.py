@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from powerlab.engine.program.outputs import written_in_place
 from powerlab.engine.program.program import Floats
 from powerlab.engine.program.storage import Space
 from powerlab.engine.runtime.arena import lay_out
-from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.plan import build_plans
 from powerlab.engine.target.tiers import BF16, FP32, Tier, choose_tier
 
 FLOAT_BYTES = 4
@@ -77,8 +78,17 @@ class StepPlan:
         Raises:
             PowerlabError: there is not enough.
         """
+        (made,) = self.built([pool])
+        self._plan = made._plan
+
+    def built(self, pools: Sequence[Any]) -> list[StepPlan]:
+        """Return a plan like this one for each pool, with memory of its own; raises as :meth:`build`."""
         with memory_errors(self._name):
-            self._plan = build_plan(self._program, self._tier, pool)
+            natives = build_plans(self._program, self._tier, pools)
+        found = [copy.copy(self) for _ in natives]
+        for one, native in zip(found, natives, strict=True):
+            one._plan = native
+        return found
 
     def run(self, arrays: Mapping[str, Floats]) -> list[int]:
         """Run once on the memory of every input and output, by name; one may be both, where elements stay apart.

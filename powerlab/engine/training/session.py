@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from powerlab.engine.target.tiers import FP32
 from powerlab.engine.training.answers import Answers
 from powerlab.engine.training.batches import Batches
 from powerlab.engine.training.diagnosis import FINITE, origin
+from powerlab.engine.training.lanes import Lanes, lane_count
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
-from powerlab.engine.training.parts import PARTS, UPDATE
+from powerlab.engine.training.parts import BACKWARD, FORWARD, PARTS, PARTS_TOGETHER, REDUCE, UPDATE
 from powerlab.engine.training.plans import StepPlan, training_tier
 from powerlab.engine.training.slices import sliced_graph
 from powerlab.engine.training.state import State
@@ -45,8 +47,9 @@ class TrainingSession:
         batch_size: size of the first axis of every input; None: as the model says.
         threads: threads that compute, the caller being one; None: as many as there are processors to use.
         shapes: input name -> shape, where another one is wanted than the model says.
-        slices: parts of the batch, along the first axis, that go forward and backward one after the other before
-            weights move: so there is memory for the activations of one. Batch norms normalise each by itself.
+        slices: parts of the batch, along the first axis, that go forward and backward before weights move: at the same
+            time on threads of their own where threads and slices can be shared evenly, else one after the other. There
+            is memory for the activations of those that run at a time. Batch norms normalise each by itself.
         seed: draws what Dropout drops.
         recompute: whether the backward pass computes activations again instead of keeping them: a step takes longer and
             less memory, and gives the same bits.
@@ -58,9 +61,11 @@ class TrainingSession:
     Attributes:
         threads: threads that compute.
         slices: parts of the batch.
+        lanes: how many of them run at the same time.
         steps_done: steps so far.
-        part_ns: how long the parts of the latest step took in ns: forward, backward, update.
-        reduce_ns: how long the latest step waited for gradients to be added up over processes, beside its parts.
+        part_ns: how long the parts of the latest step took in ns: forward, backward, update; of slices, all of a
+            lane's together, the mean of lanes. In several processes ``reduce`` stands before the update: how long the
+            step waited for gradients to be added up.
         activation_bytes: memory for activations, packed weights and scratch.
         planned_bytes: memory for activations, gradients, weights and what the optimizer keeps of them.
 
@@ -93,19 +98,21 @@ class TrainingSession:
         self._shares = slices * self._group.size
         self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares, recompute=recompute)
         self._batches = Batches(graph.inputs, step, slices, seed)
-        self._plan, self._update = (
-            StepPlan(one, self._tier, self.threads, in_place=True) for one in (step.graph, step.update.graph)
-        )
-        self._state = State(graph, step, slices)
-        self.activation_bytes = self._plan.arena_bytes
+        self.lanes = lane_count(self.threads, slices, self._group.size)
+        each = self.threads // self.lanes
+        plan = StepPlan(step.graph, self._tier, each, in_place=True)
+        self._update = StepPlan(step.update.graph, self._tier, self.threads, in_place=True)
+        self._state = State(graph, step, slices, self.lanes)
+        self.activation_bytes = self.lanes * plan.arena_bytes
         self.planned_bytes = self._state.planned_bytes + self.activation_bytes + self._update.arena_bytes
         check_memory(self.planned_bytes, f"training {graph.name!r}", "its activations, gradients and weights")
-        self._pool = thread_pool(self.threads, SPIN_US if self.threads <= usable else 0)
-        for plan in (self._plan, self._update):
-            plan.build(self._pool)
+        spin_us = SPIN_US if self.threads <= usable else 0
+        self._pool = thread_pool(self.threads, spin_us)
+        self._lanes = Lanes(plan, self.lanes, self._pool, each, spin_us)
+        self._update.build(self._pool)
         self._state.build()
-        self._stretches = stretches(self._plan, self._state.gradient_floats, self._group.size)
-        self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
+        self._stretches = stretches(plan, self._state.gradient_floats, self._group.size)
+        self.part_ns = self._no_time()
         self._answers: Answers | None = None
         sent = [one.gradients for one in self._stretches if one.gradients]
         check_alike(self._group, (self.inputs, slices, loss, precision, self._optimizer, sent), self._state.kept)
@@ -143,9 +150,8 @@ class TrainingSession:
         except PowerlabError:
             self._sit_out()
             raise
-        statistics = self._state.statistics()
-        self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
-        loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, statistics)
+        self.part_ns = self._no_time()
+        loss = self._together(self._learn(given), given)
         self.part_ns[UPDATE] = self._update.run_some(self._update.bound(self._of_update()), 0, len(self._update.labels))
         self.steps_done += 1
         return loss
@@ -162,7 +168,7 @@ class TrainingSession:
         """
         given = self._batches.given(inputs, labels)
         passes = self._state.of_slice(given, 0, np.empty(1, np.float32))
-        return (self._plan, passes), (self._update, self._of_update())
+        return (self._lanes.plans[0], passes), (self._update, self._of_update())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
@@ -202,42 +208,61 @@ class TrainingSession:
         self._group.finish()
         self._group.add_up([np.array([np.nan, 1], np.float32)])
 
-    def _learn(self, given: Mapping[str, Floats], number: int) -> float:
-        """Go forward and backward over a slice, add its gradients, and return its loss.
+    def _no_time(self) -> dict[str, int]:
+        return dict.fromkeys(PARTS if self._group.size == 1 else PARTS_TOGETHER, 0)
 
-        Gradients of the last slice go to the group as soon as the steps that make them have run.
+    def _learn(self, given: Mapping[str, Floats]) -> float:
+        """Go forward and backward over all slices, add up what they make, and return the sum of their losses."""
+        losses = list[float]()
+        for first in range(0, self.slices, self.lanes):
+            for loss, took_ns in self._lanes.run(partial(self._pass, given, first)):
+                losses.append(loss)
+                for part, ns in took_ns.items():
+                    self.part_ns[part] += ns // self.lanes
+            self._lanes.run(partial(self._add, first))
+        return math.fsum(losses)
+
+    def _pass(self, given: Mapping[str, Floats], first: int, lane: int) -> tuple[float, dict[str, int]]:
+        """Go forward and backward over the slice ``first + lane``; return its loss, and how long both took in ns.
+
+        Several processes have one lane each: gradients of its last slice go to the others as soon as they are there.
         """
-        loss, state, group = np.empty(1, np.float32), self._state, self._group
-        arrays = self._plan.bound(state.of_slice(given, number, loss))
+        loss, group, number = np.empty(1, np.float32), self._group, first + lane
+        plan, took_ns = self._lanes.plans[lane], dict.fromkeys((FORWARD, BACKWARD), 0)
+        arrays = plan.bound(self._state.of_slice(given, number, loss))
         for stretch in self._stretches:
-            self.part_ns[stretch.part] += self._plan.run_some(arrays, stretch.first, stretch.last)
-            made = state.added(stretch.gradients, number)
-            if number == self.slices - 1:
+            took_ns[stretch.part] += plan.run_some(arrays, stretch.first, stretch.last)
+            if group.size > 1:
+                made = self._state.added(stretch.gradients, [number])
                 before_ns = time.perf_counter_ns()
-                group.begin(made)
-                self.reduce_ns += time.perf_counter_ns() - before_ns
-        return float(loss[0])
+                group.begin(made if number == self.slices - 1 else ())
+                took_ns[REDUCE] = took_ns.get(REDUCE, 0) + time.perf_counter_ns() - before_ns
+        return float(loss[0]), took_ns
+
+    def _add(self, first: int, lane: int) -> None:
+        """Add what the slices from ``first`` on made, but what is added already; each lane adds its share of it."""
+        made = self._state.made if self._group.size == 1 else self._state.moving
+        self._state.added(made[lane :: self.lanes], range(first, first + self.lanes))
 
     def _of_update(self) -> dict[str, Floats]:
         """Return what an update reads and writes."""
         return self._state.of_update(self._optimizer.numbers(self.steps_done + 1))
 
-    def _together(self, loss: float, given: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> float:
+    def _together(self, loss: float, given: Mapping[str, Floats]) -> float:
         """Wait for what all processes add up, and return the mean loss of all slices of all of them.
 
         Args:
             loss: the sum over this process's slices.
             given: what the step was given.
-            statistics: running statistics before it.
         """
         before_ns, total = time.perf_counter_ns(), np.array([loss, 0], np.float32)
         self._group.finish()
         self._group.add_up([total])
-        self.reduce_ns += time.perf_counter_ns() - before_ns
+        if self._group.size > 1:
+            self.part_ns[REDUCE] += time.perf_counter_ns() - before_ns
         if math.isfinite(total[0]):
-            self._state.average_statistics(self._group)
+            self._state.move_statistics(self._group)
             return float(total[0]) / self._shares
-        self._state.restore(statistics)
         if total[1]:
             raise PowerlabError(
                 f"step {self.steps_done + 1} was made by no process, because {ELSEWHERE} was given a batch that it "

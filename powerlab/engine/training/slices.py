@@ -1,4 +1,4 @@
-"""A batch in slices that go forward and backward one after the other, their gradients added up.
+"""A batch in slices that go forward and backward by themselves, their gradients added up.
 
 The mean of the slices' losses is the loss of the batch, and the mean of their gradients its gradient, where images stay
 apart; batch norms look at one slice at a time, as they do where several processes share a batch.

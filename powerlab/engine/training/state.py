@@ -24,26 +24,35 @@ class State:
         network: of one slice, with the weights to begin with.
         step: that is trained by.
         slices: parts of the batch.
+        lanes: how many of them run at the same time.
 
     Attributes:
         network: likewise.
         gradient_floats: elements of each gradient that the step's graph gives.
+        moving: new running statistics.
+        made: what a slice makes and all slices add up: gradients, the largest first, and :attr:`moving`.
         planned_bytes: the memory.
         kept: what stays from step to step, by the names of the step's inputs.
     """
 
-    def __init__(self, network: Graph, step: TrainingStep, slices: int) -> None:
-        self.network, self._step, self._slices = network, step, slices
+    def __init__(self, network: Graph, step: TrainingStep, slices: int, lanes: int) -> None:
+        self.network, self._step, self._slices, self._lanes = network, step, slices, lanes
         moved = (*step.statistics, *step.update.kept)
         self._infos = {one.before: one.of(step.update.graph, step.graph) for one in moved}
         self._zero = {one.before for one in moved if one.zero}
-        self._gradients = [step.graph.tensors[name] for name in dict.fromkeys(step.gradients.values())]
-        self.gradient_floats = {info.name: info.elements for info in self._gradients}
-        floats = sum(info.elements for info in self._infos.values())
-        self.planned_bytes = FLOAT_BYTES * (floats + min(slices, 2) * sum(self.gradient_floats.values()))
+        tensors = step.graph.tensors
+        gradients = (tensors[name] for name in dict.fromkeys(step.gradients.values()))
+        self.gradient_floats = {info.name: info.elements for info in gradients}
+        by_size = sorted(self.gradient_floats, key=lambda name: -self.gradient_floats[name])
+        self.moving = tuple(one.after for one in step.statistics)
+        self.made = (*by_size, *self.moving)
+        self._lanes_apart = range(0 if slices > lanes else 1, lanes)  # the very first slice writes the sums themselves
+        kept = sum(info.elements for info in self._infos.values())
+        made = sum(tensors[name].elements for name in self.made)
+        self.planned_bytes = FLOAT_BYTES * (kept + (1 + len(self._lanes_apart)) * made)
         self.kept: dict[str, Floats] = {}
         self._sums: dict[str, Floats] = {}
-        self._parts: dict[str, Floats] = {}
+        self._parts: dict[int, dict[str, Floats]] = {}
 
     def build(self) -> None:
         """Take the memory, with the weights that the network has."""
@@ -51,8 +60,8 @@ class State:
         self.kept = {
             name: _fresh(info, None if name in self._zero else constants[name]) for name, info in self._infos.items()
         }
-        self._sums = {info.name: _fresh(info, None) for info in self._gradients}
-        self._parts = {info.name: _fresh(info, None) for info in self._gradients} if self._slices > 1 else self._sums
+        self._sums = self._to_make()
+        self._parts = {lane: self._to_make() for lane in self._lanes_apart}
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
@@ -71,16 +80,16 @@ class State:
         return self.kept | {name: slice_of(array, number, self._slices) for name, array in given.items()}
 
     def of_slice(self, given: Mapping[str, Floats], number: int, loss: Floats) -> dict[str, Floats]:
-        """Return what a slice's forward and backward pass read and write."""
-        written = {one.after: self.kept[one.before] for one in self._step.statistics}
-        gradients = self._sums if number == 0 else self._parts
-        return {**self.arrays(given, number), **written, **gradients, self._step.graph.outputs[0].name: loss}
+        """Return what a slice's forward and backward pass read and write, in the lane that its number says."""
+        made = self._sums if number == 0 else self._parts[number % self._lanes]
+        return {**self.arrays(given, number), **made, self._step.graph.outputs[0].name: loss}
 
-    def added(self, names: Sequence[str], number: int) -> list[Floats]:
-        """Add gradients that a slice made to those of the slices before it, and return the sums."""
-        if number > 0:
-            for name in names:
-                self._sums[name] += self._parts[name]
+    def added(self, names: Sequence[str], numbers: Sequence[int]) -> list[Floats]:
+        """Add what slices made to what those before them did, in their order, and return the sums."""
+        for name in names:
+            for number in numbers:
+                if number > 0:
+                    self._sums[name] += self._parts[number % self._lanes][name]
         return [self._sums[name] for name in names]
 
     def of_update(self, numbers: Mapping[str, float]) -> dict[str, Floats]:
@@ -90,22 +99,16 @@ class State:
         arrays |= {update.gradients[name]: self._sums[output] for name, output in self._step.gradients.items()}
         return arrays | {update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
 
-    def statistics(self) -> dict[str, Floats]:
-        """Return a copy of running statistics."""
-        return {one.before: self.kept[one.before].copy() for one in self._step.statistics}
-
-    def average_statistics(self, group: Group) -> None:
-        """Let running statistics be the mean of those of all processes."""
-        values = [self.kept[one.before] for one in self._step.statistics]
-        group.begin(values)
+    def move_statistics(self, group: Group) -> None:
+        """Let running statistics be the mean of what all slices of all processes made of them."""
+        sums = [self._sums[one.after] for one in self._step.statistics]
+        group.begin(sums)
         group.finish()
-        for one in values:
-            np.divide(one, np.float32(group.size), out=one)
+        for one, total in zip(self._step.statistics, sums, strict=True):
+            np.divide(total, np.float32(self._slices * group.size), out=self.kept[one.before])
 
-    def restore(self, statistics: Mapping[str, Floats]) -> None:
-        """Let running statistics be as :meth:`statistics` returned them."""
-        for name, values in statistics.items():
-            self.kept[name][:] = values
+    def _to_make(self) -> dict[str, Floats]:
+        return {name: _fresh(self._step.graph.tensors[name], None) for name in self.made}
 
 
 def _fresh(info: TensorInfo, value: NDArray[Any] | None) -> Floats:

@@ -99,14 +99,13 @@ class Job:
             self._compute()
 
     def _compute(self) -> None:
-        """Run the model once, and note how long its parts took, but where devices wait for each other between them."""
+        """Run the model once, and note how long its parts took."""
         if self._simulated is None:
             self._slices.run()
             part_ns = self._slices.part_ns
         else:
             part_ns = self._simulated.wait(None if self._ring is None else self._ring.add_up)
-        if self._ring is None:
-            self._parts.note(part_ns)
+        self._parts.note(part_ns)
 
     def _try(self) -> None:
         """Compute once on a simulated board, which only waits."""

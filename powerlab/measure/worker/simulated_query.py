@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from powerlab.boards.simulator import Pacer, Work
 from powerlab.domain.workload import Workload
 from powerlab.engine.program.program import Floats
+from powerlab.engine.training.parts import PARTS_TOGETHER
 from powerlab.measure.layers.activity import activities
 from powerlab.measure.worker.simulated_work import query_works, weight_count
 
@@ -41,9 +43,12 @@ class SimulatedQuery:
             add_up: adds up gradients over devices that train together: as many numbers as there are, but none of them.
         """
         if self._parts:
-            part_ns = dict(zip(self._names, self._pace.parts(self._parts), strict=True))
-            if add_up is not None:
-                add_up([self._gradients])
-            return part_ns
+            if add_up is None:
+                return dict(zip(self._names, self._pace.parts(self._parts), strict=True))
+            passes_ns, begin_ns = self._pace.parts(self._parts[:-1]), time.monotonic_ns()
+            add_up([self._gradients])
+            reduce_ns = time.monotonic_ns() - begin_ns
+            took_ns = (*passes_ns, reduce_ns, *self._pace.parts(self._parts[-1:]))
+            return dict(zip(PARTS_TOGETHER, took_ns, strict=True))
         with self._pace.inference(self._whole):
             return {}

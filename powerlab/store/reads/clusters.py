@@ -26,6 +26,11 @@ def node_rows(session: Session, sweep_id: str) -> Sequence[SweepNodeRow]:
     return session.scalars(wanted).all()
 
 
+def sweeps_with_others(session: Session, device_id: str) -> Sequence[str]:
+    """Return the sweeps that a device carries out together with another one, which is the first."""
+    return session.scalars(select(SweepNodeRow.sweep_id).where(SweepNodeRow.device_id == device_id)).all()
+
+
 def with_nodes(session: Session, records: list[SweepRecord]) -> list[SweepRecord]:
     """Return sweeps with the names of their further devices; asks only where a plan has some."""
     wanted = [one.id for one in records if one.plan.nodes > 1]

@@ -15,6 +15,7 @@ from powerlab.domain.run import Verdict
 from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Processor, Recompute, Scenario, WorkloadKind
 from powerlab.protocol.records import SweepState
+from powerlab.store.reads.clusters import sweeps_with_others
 from powerlab.store.reads.selection import conditions
 from powerlab.store.tables import (
     DeviceRow,
@@ -22,7 +23,6 @@ from powerlab.store.tables import (
     JobRow,
     PointRow,
     RunRow,
-    SweepNodeRow,
     SweepRow,
     WorkloadRow,
 )
@@ -71,13 +71,13 @@ class DeviceFilter:
 class SweepFilter:
     """Which sweeps; times are those of their creation, the first included and the second not.
 
-    ``text`` is a part of a model's, a device's or the submitter's name, in capitals or not. ``partaker_id`` is a device
-    that carries them out, by itself or with others; ``device_id`` the first one.
+    ``text`` is a part of a model's, a device's or the submitter's name, in capitals or not. ``device_id`` is a device
+    that carries them out, by itself or with others; ``first_device_id`` the one that runs are stored under.
     """
 
     text: str | None = None
     device_id: str | None = None
-    partaker_id: str | None = None
+    first_device_id: str | None = None
     state: SweepState | None = None
     model: str | None = None
     submitter: str | None = None
@@ -86,14 +86,17 @@ class SweepFilter:
     created_to: datetime | None = None
 
     def narrow(self, session: Session, wanted: Select[*_Rows]) -> Select[*_Rows]:
-        """Narrow a query of sweeps; which workloads a model has is looked up first, as for runs."""
+        """Narrow a query of sweeps.
+
+        Which workloads a model has is looked up first, as for runs, and which sweeps a device carries out with others.
+        """
         if self.text is not None:
             wanted = wanted.where(self._names(session, self.text))
         if self.device_id is not None:
-            wanted = wanted.where(SweepRow.device_id == self.device_id)
-        if self.partaker_id is not None:
-            others = select(SweepNodeRow.sweep_id).where(SweepNodeRow.device_id == self.partaker_id)
-            wanted = wanted.where(or_(SweepRow.device_id == self.partaker_id, SweepRow.id.in_(others)))
+            others = sweeps_with_others(session, self.device_id)
+            wanted = wanted.where(or_(SweepRow.device_id == self.device_id, SweepRow.id.in_(others)))
+        if self.first_device_id is not None:
+            wanted = wanted.where(SweepRow.device_id == self.first_device_id)
         if self.state is not None:
             wanted = wanted.where(SweepRow.id.in_(select(JobRow.sweep_id).where(JobRow.state == self.state.value)))
         if self.model is not None:

@@ -78,7 +78,7 @@ def _devices(session: Session, device_id: str | None) -> list[Any]:
 
 
 def _running(session: Session, now: datetime, device_id: str | None) -> list[RunningSweep]:
-    records = list_sweeps(session, SweepFilter(state=SweepState.RUNNING, partaker_id=device_id))
+    records = list_sweeps(session, SweepFilter(state=SweepState.RUNNING, device_id=device_id))
     expected = select(JobRow.sweep_id, JobRow.expected_s).where(JobRow.state == SweepState.RUNNING.value)
     expected_s = {row.sweep_id: row.expected_s for row in session.execute(expected)}
     doing = phases(session, {record.device_id for record in records}) if records else {}

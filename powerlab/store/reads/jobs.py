@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import Select, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from powerlab.protocol.records import JobRecord, SweepState
 from powerlab.store.errors import NotFoundError
+from powerlab.store.reads.clusters import sweeps_with_others
 from powerlab.store.reads.convert import JOB, to_job
 from powerlab.store.reads.eligible_names import eligible_device_names
 from powerlab.store.reads.queue import of_device
@@ -46,7 +47,8 @@ def list_jobs(session: Session, filters: JobFilter) -> list[JobRecord]:
     if filters.states is not None:
         wanted = wanted.where(JobRow.state.in_([state.value for state in filters.states]))
     if filters.device_id is not None:
-        wanted = wanted.where(of_device(filters.device_id))
+        others = sweeps_with_others(session, filters.device_id)
+        wanted = wanted.where(or_(of_device(filters.device_id), JobRow.sweep_id.in_(others)))
     if filters.sweep_id is not None:
         wanted = wanted.where(JobRow.sweep_id == filters.sweep_id)
     if filters.submitter is not None:

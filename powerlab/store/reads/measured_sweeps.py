@@ -37,7 +37,7 @@ def sweeps_of_model(session: Session, model: str, device_id: str | None) -> tupl
     """
     if device_id is not None:
         queries.device(session, device_id)
-    filters = SweepFilter(model=model, device_id=device_id)
+    filters = SweepFilter(model=model, first_device_id=device_id)
     records = [record for record in queries.list_sweeps(session, filters) if record.stored_run_count]
     if not records:
         where = "" if device_id is None else " of that device"

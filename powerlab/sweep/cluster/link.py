@@ -6,7 +6,6 @@ what the other side drew when the connection was made, so that none can be sent 
 
 from __future__ import annotations
 
-import hmac
 import os
 import select
 import socket
@@ -21,11 +20,11 @@ import numpy as np
 from powerlab.domain.place import Place
 from powerlab.domain.power import Part, Rail, Trace
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.signed_frames import receive_exactly, receive_frame, send_frame
 
 ANSWER_S = 30.0
 """How long an answer may take that needs no loading."""
-_LENGTH = struct.Struct("<I")
-_NONCE_BYTES = _MAC_BYTES = 32
+_NONCE_BYTES = 32
 _LONGEST_BYTES = 1 << 30
 _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 """A machine without power is gone after 25 s."""
@@ -130,7 +129,7 @@ class Link:
     """
 
     def __init__(self, connection: socket.socket, key: str) -> None:
-        self._socket, self._key = connection, key.encode()
+        self._socket, self._key = connection, key
         self._sent = self._got = 0
         self._asking = threading.Lock()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -141,7 +140,7 @@ class Link:
         connection.settimeout(ANSWER_S)
         try:
             connection.sendall(self._own)
-            self._theirs = self._exactly(_NONCE_BYTES)
+            self._theirs = receive_exactly(connection, _NONCE_BYTES)
         except OSError as error:
             raise LinkError(_words(error)) from error
 
@@ -168,7 +167,7 @@ class Link:
         data = msgspec.msgpack.encode(message)
         try:
             self._socket.settimeout(ANSWER_S)
-            self._socket.sendall(_LENGTH.pack(len(data)) + self._mac(self._theirs, self._sent, data) + data)
+            send_frame(self._socket, self._key, data, _covered(self._theirs, self._sent))
         except OSError as error:
             raise LinkError(_words(error)) from error
         self._sent += 1
@@ -177,15 +176,10 @@ class Link:
         """Wait for a message; raises LinkError."""
         try:
             self._socket.settimeout(timeout_s)
-            (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
-            if length > _LONGEST_BYTES:
-                raise LinkError("no message is that long")
-            mac, data = self._exactly(_MAC_BYTES), self._exactly(length)
-            if not hmac.compare_digest(mac, self._mac(self._own, self._got, data)):
-                raise LinkError("it does not know the key")
+            data = receive_frame(self._socket, self._key, _LONGEST_BYTES, _covered(self._own, self._got))
             self._got += 1
             return _decoder.decode(data)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:  # what msgspec cannot read is a ValueError, too
             raise LinkError(_words(error)) from error
 
     def is_gone(self, wait_s: float) -> bool:
@@ -200,17 +194,10 @@ class Link:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def _mac(self, nonce: bytes, number: int, data: bytes) -> bytes:
-        return hmac.digest(self._key, nonce + struct.pack("<Q", number) + data, "sha256")
 
-    def _exactly(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            part = self._socket.recv(min(size - len(data), 1 << 20))
-            if not part:
-                raise ConnectionResetError("it closed the connection")
-            data += part
-        return bytes(data)
+def _covered(nonce: bytes, number: int) -> bytes:
+    """Return what a frame's HMAC covers besides its data."""
+    return nonce + struct.pack("<Q", number)
 
 
 def _words(error: Exception) -> str:

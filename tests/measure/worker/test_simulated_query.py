@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from powerlab.boards.simulator import NO_WORK, Pacer, Work
 from powerlab.domain.workload import Recompute, Workload, WorkloadKind
@@ -61,3 +64,19 @@ def test_a_step_draws_what_a_whole_does_on_the_mean_and_its_update_less(model: s
     assert switching["update"] < switching["forward"] == pytest.approx(switching["backward"])
     mean = sum(switching[name] * ns for name, ns in took_ns.items()) / sum(took_ns.values())
     assert mean == pytest.approx(1.0, rel=1e-3)
+
+
+def test_with_others_it_waits_for_gradients_between_the_passes_and_the_update(model: str) -> None:
+    told: list[int] = []
+
+    def add_up(arrays: Sequence[NDArray[np.float32]]) -> None:
+        told.append(len(board.told))
+        time.sleep(0.02)
+        assert all(one.size for one in arrays)
+
+    board = Board()
+    workload = Workload(model=model, batch_size=4, kind=WorkloadKind.TRAIN, optimizer="sgd", nodes=2)
+    took_ns = SimulatedQuery(workload, board).wait(add_up)
+    assert list(took_ns) == ["forward", "backward", "reduce", "update"]
+    assert took_ns["reduce"] >= 20_000_000
+    assert (told, len(board.told)) == ([2], 3)

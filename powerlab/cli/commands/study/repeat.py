@@ -152,10 +152,12 @@ def _outlook(study: Study, planned: Planned, device: Device, trials: Trials) -> 
 def _words(plan: SweepPlan) -> str:
     cores = f", cores {' and '.join(word or 'unnamed' for word in plan.cores)}" if len(plan.cores) > 1 else ""
     runs = len(plan.points()) * plan.repeats
+    trained = f"training by {', '.join(plan.optimizers)}: " if plan.optimizers else ""
+    slices = f", slices {', '.join(map(str, plan.slices))}" if max(plan.slices) > 1 else ""
     return (
-        f"{', '.join(plan.models)} in {', '.join(plan.precisions)} on {', '.join(plan.engines)}, "
+        f"{trained}{', '.join(plan.models)} in {', '.join(plan.precisions)} on {', '.join(plan.engines)}, "
         f"batch {', '.join(map(str, plan.batch_sizes))}, threads {', '.join(map(str, plan.threads))}, "
-        f"modes {', '.join(plan.modes)}{cores}; {runs} runs"
+        f"modes {', '.join(plan.modes)}{cores}{slices}; {runs} runs"
     )
 
 
