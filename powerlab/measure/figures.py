@@ -81,7 +81,7 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
 def _of_parts(point: Point, timed: TimedInferences, evidence: Evidence) -> tuple[PartEnergy, ...]:
     """Return the energy of the parts of a step of training.
 
-    Slices of a batch go through them in turns, and several devices wait for each other between them.
+    Slices of a batch go through them each by itself, and several devices wait for each other between them.
     """
     alone = point.workload.slices == point.workload.nodes == 1
     return tuple(part_energies(evidence.total_traces(), timed)) if alone else ()

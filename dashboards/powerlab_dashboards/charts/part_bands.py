@@ -55,7 +55,7 @@ def is_part(trace: Trace) -> bool:
 def step_parts(data: RunTraces, most: int) -> tuple[StepPart, ...]:
     """Return the parts of the steps in view, in order; none of more steps than ``most``, nor of steps in slices.
 
-    Slices go through the parts in turns, and what is recorded are sums over them.
+    Slices go through the parts each by itself, and what is recorded are sums over those that follow each other.
     """
     recorded = [trace for trace in data.traces if is_part(trace) and len(trace.time_ns)]
     if not recorded or data.run.point.workload.slices > 1:
