@@ -10,7 +10,7 @@ from powerlab.analysis.dimensions import DIMENSIONS, shown
 from powerlab.analysis.matches import Match, along
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.quantity import METRICS, Metric, Provenance
+from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
 from powerlab.studies.study import Case, Published, Study
@@ -116,7 +116,7 @@ def _published(study: Study, case: Case, row: Published) -> Row:
         software=row.software or NOTHING,
         conditions=row.conditions or NOTHING,
         covers=row.covers or (NOT_STATED if row.metric("power_w") else NOTHING),
-        provenance=_provenance(figures) or Provenance.PUBLISHED.value,
+        provenance=_provenance(figures),
         figures=figures,
     )
 
