@@ -22,8 +22,8 @@ RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
     "/": 8,
     "/devices": 8,
-    "/devices/{device}": 15,
-    "/devices/{device}/history": 12,
+    "/devices/{device}": 17,
+    "/devices/{device}/history": 14,
     "/sweeps/{sweep}": 11,
     "/sweeps/{sweep}?p99=1h&goal=energy&words=batch&sort=-power_w": 15,
     "/sweeps/{sweep}/points.csv": 5,
