@@ -18,6 +18,7 @@ from powerlab.engine.ir.graph import convolutions_of
 from powerlab.engine.ir.statistics import mac_count
 from powerlab.engine.passes import PASSES, optimise
 from powerlab.engine.passes.fuse.chains import fuse_chains
+from powerlab.engine.target.caches import ASSUMED
 from powerlab.engine.target.tiers import Tier, available_tiers
 
 TIERS = [tier.name for tier in available_tiers()]
@@ -26,7 +27,7 @@ AVX512 = Tier("avx512", 16, 4, 6)
 
 @pytest.fixture
 def tails_always_join(monkeypatch):
-    monkeypatch.setattr(import_module("powerlab.engine.passes.fuse.chains"), "TAIL_BYTES", 0)
+    monkeypatch.setattr(import_module("powerlab.engine.passes.fuse.chains"), "tail_pays", lambda *_: True)
 
 
 @st.composite
@@ -110,14 +111,26 @@ def test_threads_share_channels_before_they_share_rows(maker, hidden, size, thre
     assert step.settings["channel_split"] == split
 
 
-@pytest.mark.parametrize("size", [14, 56])
-def test_the_tail_joins_where_what_lies_between_is_large(maker, size):
-    x = maker.node("Clamp", (maker.input("x", 1, 24, size, size),), (1, 24, size, size), clamp=NO_CLAMP)
-    y = maker.conv(x, np.ones((144, 24, 1, 1), np.float32))
-    y = maker.conv(y, np.ones((144, 1, 3, 3), np.float32), group=144, pads=(1, 1, 1, 1))
-    y = maker.conv(y, np.ones((24, 144, 1, 1), np.float32), residual=x)
+@pytest.mark.parametrize(
+    ("channels", "hidden", "size", "joins"), [(24, 144, 14, False), (24, 144, 56, True), (112, 672, 14, False)]
+)
+def test_the_tail_joins_where_what_lies_between_is_larger_than_the_weights(maker, channels, hidden, size, joins):
+    shape = (1, channels, size, size)
+    x = maker.node("Clamp", (maker.input("x", *shape),), shape, clamp=NO_CLAMP)
+    y = maker.conv(x, np.ones((hidden, channels, 1, 1), np.float32))
+    y = maker.conv(y, np.ones((hidden, 1, 3, 3), np.float32), group=hidden, pads=(1, 1, 1, 1))
+    y = maker.conv(y, np.ones((channels, hidden, 1, 1), np.float32), residual=x)
     made = [node.op_type for node in fuse_chains(maker.graph(y)).nodes]
-    assert made == (["Clamp", "Chain"] if size == 56 else ["Clamp", "Chain", "FusedConv"])
+    assert made == (["Clamp", "Chain"] if joins else ["Clamp", "Chain", "FusedConv"])
+
+
+def test_rows_between_two_convolutions_stay_in_the_cache(maker):
+    x = maker.node("Clamp", (maker.input("x", 1, 16, 112, 112),), (1, 16, 112, 112), clamp=NO_CLAMP)
+    y = maker.conv(x, np.ones((96, 16, 1, 1), np.float32))
+    y = maker.conv(y, np.ones((96, 1, 3, 3), np.float32), group=96, pads=(1, 1, 1, 1), strides=(2, 2))
+    (step,) = (s for s in lower(fuse_chains(maker.graph(y)), AVX512, 1).steps if s.family == "conv_chain")
+    assert step.scratch.layout.image * 4 <= ASSUMED.l2_bytes // 4
+    assert step.settings["chunk_tiles"] < 56
 
 
 def test_what_somebody_else_reads_stays(maker):

@@ -71,6 +71,18 @@ def test_register_tiles_of_x86(x86_folder, tier):
 
 
 @pytest.mark.campaign
+def test_sums_of_depthwise_rows_stay_in_sixteen_registers(x86_folder):
+    found = functions(require_program("objdump", "binutils"), tier_object(x86_folder, "avx2"))
+    tiles = {name: body for name, body in found.items() if name.startswith("depthwise_square<")}
+    assert len(tiles) > 40, sorted(tiles)
+    for name, body in tiles.items():
+        kernel, _, pixels = (int(number) for number in re.findall(r"\d+", name))
+        multiplied, spilled = products(body, r"vfmadd\d+ps")
+        assert multiplied % (kernel * pixels) == 0, name
+        assert spilled == 0, name
+
+
+@pytest.mark.campaign
 @pytest.mark.parametrize("tier", X86_TIERS)
 def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
     found = functions(require_program("objdump", "binutils"), tier_object(x86_folder, tier))

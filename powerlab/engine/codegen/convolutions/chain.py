@@ -33,7 +33,7 @@ def lower_chain(builder: Builder, node: Node) -> None:
     width = builder.tier.vector_width
     head_tier = _tile(builder.machine, first, first.size)
     blocks = divide_up(second.inputs, width) if tail else head_tier.tile_blocks
-    rows = _band_rows(second, blocks, builder.machine) if tail else second.size[0]
+    rows = _band_rows(second, blocks, builder.machine, tail=bool(tail))
     ring, band = _ring(second, blocks, rows, width), _band(second, rows, width)
     parts = [
         _dense(builder, head, first, x.layout, _as_result(ring, second, width), tier=head_tier),
@@ -138,12 +138,14 @@ def _as_result(ring: Layout, depthwise: ConvShape, width: int) -> Layout:
     return Layout(1, channels, rows, columns, blocks, ring.pixel, ring.row, ring.plane, ring.image, ring.halo)
 
 
-def _band_rows(depthwise: ConvShape, blocks: int, machine: Machine) -> int:
+def _band_rows(depthwise: ConvShape, blocks: int, machine: Machine, *, tail: bool) -> int:
     """Return how many rows a thread takes at a time: ring and band fill a quarter of the second-level cache at most."""
     width = machine.tier.vector_width
 
     def fits(rows: int) -> bool:
-        floats = _ring(depthwise, blocks, rows, width).size + _band(depthwise, rows, width).size
+        floats = _ring(depthwise, blocks, rows, width).size
+        if tail:
+            floats += _band(depthwise, rows, width).size
         return floats * FLOAT_BYTES <= machine.caches.l2_bytes // 4
 
     return max(1, sum(1 for _ in itertools.takewhile(fits, range(1, depthwise.size[0] + 1))))

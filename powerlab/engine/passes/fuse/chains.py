@@ -16,8 +16,8 @@ FEW_CHANNELS = 4
 """So many at most has an image; a first layer that reads one may be larger than 1 x 1."""
 
 TAIL_BYTES = 512 << 10
-"""The tail joins where one image of the head's result is larger: else the last two are as fast apart, since threads
-can then share channels instead of rows."""
+"""The tail joins where one image of the head's result is larger, and larger than the weights around it, which are read
+for every band of rows: else the last two are as fast apart, since threads can then share channels instead of rows."""
 
 
 def fuse_chains(graph: Graph) -> Graph:
@@ -34,15 +34,18 @@ def fuse_chains(graph: Graph) -> Graph:
             return _chain(before, node), before
         if before.op_type == "Chain" and _is_tail(graph, node):
             convolutions = convolutions_of(before)
-            if len(convolutions) == 2 and _image_bytes(graph, convolutions[0].outputs[0]) > TAIL_BYTES:
+            if len(convolutions) == 2 and tail_pays(graph, convolutions[0], node):
                 return _chain(*convolutions, node), before
         return None
 
     return fuse_into_producers(graph, fuse)
 
 
-def _image_bytes(graph: Graph, tensor: str) -> int:
-    return 4 * math.prod(graph.shape(tensor)[1:])
+def tail_pays(graph: Graph, head: Node, tail: Node) -> bool:
+    """Tell whether a chain that begins with ``head`` should end with ``tail``."""
+    image = 4 * math.prod(graph.shape(head.outputs[0])[1:])
+    weights = 4 * sum(math.prod(graph.shape(conv.inputs[1])) for conv in (head, tail))
+    return image > max(TAIL_BYTES, weights)
 
 
 def _chain(*convolutions: Node) -> Node:

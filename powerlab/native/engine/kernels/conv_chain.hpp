@@ -28,11 +28,11 @@ struct ChainImage {
   float* band;
 };
 
-static void chain_convolve(const Step& s, const ConvUnit& unit) {
+static void chain_convolve(const Step& s, const ConvUnit& unit, bool far) {
   const std::int64_t row_tiles = conv_row_tiles(s);
   for (int chunk = 0; chunk < s.x.blocks; chunk += s.chunk_blocks) {
     const int chunk_end = chunk + s.chunk_blocks < s.x.blocks ? chunk + s.chunk_blocks : s.x.blocks;
-    conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles}, false);
+    conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles}, false, far);
   }
 }
 
@@ -60,7 +60,7 @@ static void chain_head(const ChainImage& image, const ConvUnit& unit, float* rin
     if (inside) {
       s.x = x;
       s.x.data = x.data + image.n * x.image + y * s.stride_h * x.row;
-      chain_convolve(s, unit);
+      chain_convolve(s, unit, kRuns && s.kernel_h * s.kernel_w == 1);
     } else {
       for (int block = 0; block < unit.blocks; ++block) {
         float* zeros = s.out.data + (unit.first_block + block) * s.out.plane;
@@ -107,7 +107,7 @@ static void chain_tail(const ChainImage& image, Range rows) {
     s.out.w *= count;
   }
   const std::int64_t units = conv_group_units(s);
-  for (std::int64_t unit = 0; unit < units; ++unit) chain_convolve(s, conv_unit(s, unit));
+  for (std::int64_t unit = 0; unit < units; ++unit) chain_convolve(s, conv_unit(s, unit), false);
 }
 
 static Range chain_band(Range rows, std::int64_t height, int i) {

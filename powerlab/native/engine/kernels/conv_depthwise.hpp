@@ -1,23 +1,25 @@
 // Depthwise convolution in the blocked layout: one filter a channel; out = activate(conv(x) + bias + y).
 //
-// Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. A row is cut into tiles of nearly equal width, at
-// most kDepthwisePixels; equal ones side by side are a run, computed by one call. Rows of x may lie in a ring, as in
-// conv_chain.hpp. Kernels of 3 x 3 and 5 x 5 with strides of 1 or 2 load each pixel of a tile once into registers, for
-// two rows of the output where they are 3 x 3: a load for each multiplication made them four times slower. Larger ones
-// of strides 1 compute two rows of the output with each pixel they load. All ways add up in the same order.
+// Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. A row is cut into tiles of nearly equal width;
+// equal ones side by side, or below each other where a row is one tile, are a run, computed by one call. Rows of x may
+// lie in a ring, as in conv_chain.hpp. A load for each multiplication would be too many. So where there are 32
+// registers, kernels of 3 x 3 and 5 x 5 with strides of 1 or 2 load each pixel of a tile once into registers, for two
+// rows of the output where they are 3 x 3, and larger ones of strides 1 compute two rows of the output with each pixel
+// they load. Where there are 16, tiles are of one row and eight pixels, whose sums do not wait for themselves, and a
+// row of a usual kernel is compiled as a whole, so that a pixel stays in a register for as many taps as there is room.
+// All ways add up in the same order.
 #pragma once
 
 #include "kernels/epilogue.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// A tile that keeps pixels in registers, and one that reads them for every tap and so has room for more sums.
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kDepthwisePixels = 7, kDepthwiseAnyPixels = 7;  // 32 registers
-constexpr bool kDepthwiseHolds5x5 = true;
+constexpr bool kDepthwiseHolds = true;  // all pixels of a tile: 32 registers
+constexpr int kDepthwisePixels = 7;
 #else
-constexpr int kDepthwisePixels = 3, kDepthwiseAnyPixels = 8;
-constexpr bool kDepthwiseHolds5x5 = false;  // three sums wait for themselves
+constexpr bool kDepthwiseHolds = false;
+constexpr int kDepthwisePixels = 8;
 #endif
 
 // The rows of x that the first row of the output reads: row i of them is row (first + i) modulo `slots` of `data`.
@@ -26,29 +28,31 @@ struct RowRing {
   std::int64_t row, first, slots;
 };
 static inline const float* ring_row(const RowRing& ring, std::int64_t i) {
-  const std::int64_t slot = ring.first + i;
-  return ring.data + (slot < ring.slots ? slot : slot % ring.slots) * ring.row;
+  const std::int64_t slot = ring.first + i;  // a ring has all rows that one row of the output reads
+  return ring.data + (slot < ring.slots ? slot : slot - ring.slots) * ring.row;
 }
 
-// A run of `count` tiles of equal width, side by side, which moves on as they are computed. `residual` is null where
-// there is none; rows of out and of the residual lie so many floats apart.
+// A run of `count` tiles of equal width, which moves on as they are computed. `residual` is null where there is none;
+// rows of out and of the residual lie so many floats apart.
 struct DepthwiseTile {
   const Step* step;
-  const RowRing* ring;
+  RowRing* ring;
   const float* weights;
   const float* bias;
   float* out;
   const float* residual;
   std::int64_t x_offset, out_row, residual_row, count;
+  std::int64_t x_next, ring_next, out_next, residual_next;  // from one to the next: floats, and rows of the ring
 };
 
-// Moves on to the next tile of a run, P pixels on; false where there is none.
-template <int P>
+// Moves on to the next tile of a run; false where there is none.
 static inline __attribute__((always_inline)) bool depthwise_next(DepthwiseTile& t) {
   if (--t.count == 0) return false;
-  t.x_offset += P * t.step->stride_w * kWidth;
-  t.out += P * kWidth;
-  if (t.residual) t.residual += P * kWidth;
+  t.x_offset += t.x_next;
+  t.out += t.out_next;
+  if (t.residual) t.residual += t.residual_next;
+  t.ring->first += t.ring_next;
+  if (t.ring->first >= t.ring->slots) t.ring->first -= t.ring->slots;
   return true;
 }
 
@@ -124,7 +128,7 @@ static __attribute__((noinline)) void depthwise_3x3(DepthwiseTile& t) {
       }
     }
     depthwise_finish(t, acc);
-  } while (depthwise_next<P>(t));
+  } while (depthwise_next(t));
 }
 
 // A kernel of 5 x 5, strides S, one row of the output.
@@ -139,7 +143,27 @@ static __attribute__((noinline)) void depthwise_5x5(DepthwiseTile& t) {
       depthwise_taps<5, S, P>(acc[0], x, t.weights + ky * 5 * kWidth);
     }
     depthwise_finish(t, acc);
-  } while (depthwise_next<P>(t));
+  } while (depthwise_next(t));
+}
+
+// A kernel of K x K, strides S, one row of the output.
+template <int K, int S, int P>
+static __attribute__((noinline)) void depthwise_square(DepthwiseTile& t) {
+  do {
+    Vec acc[1][P];
+    depthwise_start(t, acc);
+    const float* weights = t.weights;
+    for (int ky = 0; ky < K; ++ky, weights += K * kWidth) {
+      const float* x = ring_row(*t.ring, ky) + t.x_offset;
+      POWERLAB_UNROLL
+      for (int kx = 0; kx < K; ++kx) {
+        const Vec w = load(weights + kx * kWidth);
+        POWERLAB_UNROLL
+        for (int p = 0; p < P; ++p) acc[0][p] += w * load(x + (p * S + kx) * kWidth);
+      }
+    }
+    depthwise_finish(t, acc);
+  } while (depthwise_next(t));
 }
 
 // One kernel row over one row of x, pixels that are multiplied `stride` floats apart and taps `across`.
@@ -167,7 +191,7 @@ static __attribute__((noinline)) void depthwise_any(DepthwiseTile& t) {
       depthwise_row<P>(acc[0], x, weights, s.kernel_w, across, stride);
     }
     depthwise_finish(t, acc);
-  } while (depthwise_next<P>(t));
+  } while (depthwise_next(t));
 }
 
 // Dense kernels of strides 1, two rows of the output: most rows of x are read for both, so that two multiplications
@@ -176,7 +200,7 @@ template <int P>
 static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
   const int taps = t.step->kernel_w, rows = t.step->kernel_h;
   // Compilers that know it keep pixels for the next taps in registers, which only some processors have enough of.
-  const std::int64_t pixel = kDepthwiseHolds5x5 ? kWidth : t.step->x.pixel;
+  const std::int64_t pixel = kDepthwiseHolds ? kWidth : t.step->x.pixel;
   const std::int64_t row = taps * kWidth;
   do {
     Vec acc[2][P];
@@ -185,7 +209,6 @@ static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
     const float* weights = t.weights;
     for (int i = 1; i < rows; ++i) {
       const float* x = ring_row(*t.ring, i) + t.x_offset;
-
       for (int kx = 0; kx < taps; ++kx, weights += kWidth, x += pixel) {
         const Vec first = load(weights + row), second = load(weights);
         POWERLAB_UNROLL
@@ -198,7 +221,7 @@ static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
     }
     depthwise_row<P>(acc[1], ring_row(*t.ring, rows) + t.x_offset, weights, taps, pixel, pixel);
     depthwise_finish(t, acc);
-  } while (depthwise_next<P>(t));
+  } while (depthwise_next(t));
 }
 
 using DepthwiseFunction = void (*)(DepthwiseTile&);
@@ -206,7 +229,7 @@ using DepthwiseFunction = void (*)(DepthwiseTile&);
 // The functions for one kind of kernel: for one row and for two, by width.
 struct DepthwiseKind {
   int rows, pixels;  // of the output, at most
-  DepthwiseFunction one[kDepthwiseAnyPixels], two[kDepthwiseAnyPixels];
+  DepthwiseFunction one[kDepthwisePixels], two[kDepthwisePixels];
   int channels = 1;  // of the input that make one of the output
 };
 
@@ -214,43 +237,55 @@ template <int... P>
 struct DepthwiseWidths {};
 #if defined(__AVX512F__) || defined(__aarch64__)
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7>;
-using AnyDepthwiseWidths = AllDepthwiseWidths;
-using CloseDepthwiseWidths = AllDepthwiseWidths;
 using TwoDepthwiseWidths = AllDepthwiseWidths;
 #else
-using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3>;
-using CloseDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4>;  // 3 x 3 of strides 1: six pixels and eight sums
-using AnyDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
+using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
 using TwoDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6>;
 #endif
 
+template <int... P>
+constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
+  return {1, kDepthwisePixels, {depthwise_any<P>...}, {}};
+}
+template <int... P>
+constexpr DepthwiseKind make_two(DepthwiseWidths<P...>) {
+  return {2, static_cast<int>(sizeof...(P)), {depthwise_any<P>...}, {depthwise_two<P>...}};
+}
+static constexpr DepthwiseKind kDepthwiseAny = make_any(AllDepthwiseWidths{});
+static constexpr DepthwiseKind kDepthwiseTwo = make_two(TwoDepthwiseWidths{});
+
+#if defined(__AVX512F__) || defined(__aarch64__)
 template <int S, int... P>
 constexpr DepthwiseKind make_3x3(DepthwiseWidths<P...>) {
-  return {2, static_cast<int>(sizeof...(P)), {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+  return {2, kDepthwisePixels, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
 }
 template <int S, int... P>
 constexpr DepthwiseKind make_5x5(DepthwiseWidths<P...>) {
   return {1, kDepthwisePixels, {depthwise_5x5<S, P>...}, {}};
 }
-template <int... P>
-constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
-  return {1, kDepthwiseAnyPixels, {depthwise_any<P>...}, {}};
+static constexpr DepthwiseKind kDepthwiseSquare[][2] = {
+    {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})},
+    {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})},
+    {kDepthwiseTwo, kDepthwiseAny},
+    {kDepthwiseTwo, kDepthwiseAny}};
+#else
+template <int K, int S, int... P>
+constexpr DepthwiseKind make_square(DepthwiseWidths<P...>) {
+  return {1, kDepthwisePixels, {depthwise_square<K, S, P>...}, {}};
 }
-static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(CloseDepthwiseWidths{}),
-                                                  make_3x3<2>(AllDepthwiseWidths{})};
-static constexpr DepthwiseKind kDepthwise5x5[] = {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})};
-template <int... P>
-constexpr DepthwiseKind make_two(DepthwiseWidths<P...>) {
-  return {2, static_cast<int>(sizeof...(P)), {depthwise_any<P>...}, {depthwise_two<P>...}};
-}
-static constexpr DepthwiseKind kDepthwiseAny = make_any(AnyDepthwiseWidths{});
-static constexpr DepthwiseKind kDepthwiseTwo = make_two(TwoDepthwiseWidths{});
+static constexpr DepthwiseKind kDepthwiseSquare[][2] = {
+    {make_square<3, 1>(AllDepthwiseWidths{}), make_square<3, 2>(AllDepthwiseWidths{})},
+    {make_square<5, 1>(AllDepthwiseWidths{}), make_square<5, 2>(AllDepthwiseWidths{})},
+    {make_square<7, 1>(AllDepthwiseWidths{}), kDepthwiseAny},
+    {make_square<9, 1>(AllDepthwiseWidths{}), kDepthwiseAny}};
+#endif
 
 static const DepthwiseKind& depthwise_kind(const Step& s) {
   const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w && s.stride_h <= 2;
-  const bool dense = s.dilation_h == 1 && s.dilation_w == 1;
-  if (square && dense && s.kernel_h == 3) return kDepthwise3x3[s.stride_h - 1];
-  if (kDepthwiseHolds5x5 && square && dense && s.kernel_h == 5) return kDepthwise5x5[s.stride_h - 1];
+  const bool dense = s.dilation_h == 1 && s.dilation_w == 1, odd = s.kernel_h % 2 == 1;
+  if (square && dense && odd && s.kernel_h >= 3 && s.kernel_h <= 9) {
+    return kDepthwiseSquare[s.kernel_h / 2 - 1][s.stride_h - 1];
+  }
   return dense && s.stride_h == 1 && s.stride_w == 1 && s.kernel_h > 1 ? kDepthwiseTwo : kDepthwiseAny;
 }
 
@@ -267,15 +302,21 @@ static void depthwise_rows(const Step& s, const DepthwiseKind& kind, const RowRi
   t.bias = s.bias + block * kWidth;
   t.out_row = s.out.row;
   t.residual_row = s.y.row;
+  const bool below = tiles == 1;
   for (std::int64_t y = 0, rows = 1; y < count; y += rows) {
-    rows = kind.rows < count - y ? kind.rows : count - y;
+    const std::int64_t together = kind.rows < count - y ? kind.rows : count - y;
+    rows = below ? (count - y) / together * together : together;
     from.first = (ring.first + y * s.stride_h) % ring.slots;
-    const DepthwiseFunction* functions = rows == 1 ? kind.one : kind.two;
+    const DepthwiseFunction* functions = together == 1 ? kind.one : kind.two;
     const auto compute = [&](std::int64_t begin, std::int64_t pixels, std::int64_t tiles_alike) {
       t.x_offset = begin * s.stride_w * kWidth;
       t.out = out + y * s.out.row + begin * kWidth;
       t.residual = residual ? residual + y * s.y.row + begin * kWidth : nullptr;
-      t.count = tiles_alike;
+      t.count = below ? rows / together : tiles_alike;
+      t.x_next = below ? 0 : pixels * s.stride_w * kWidth;
+      t.ring_next = below ? together * s.stride_h : 0;
+      t.out_next = below ? together * s.out.row : pixels * kWidth;
+      t.residual_next = below ? together * s.y.row : pixels * kWidth;
       functions[pixels - 1](t);
     };
     if (wider > 0) compute(0, wide + 1, wider);

@@ -7,7 +7,10 @@
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][lane][block of the unit][v], in the order they are read. The
 // output blocks of a group are dealt to ceil(blocks / kTileBlocks) units of nearly equal size. The next chunk of
-// weights is prefetched evenly over all tiles of the current one; bursts of prefetches were slower.
+// weights is prefetched evenly over all tiles of the current one; bursts of prefetches were slower. While the first
+// unit of a 1x1 convolution goes through more pixels than there are outputs, each tile prefetches the pixels of the
+// next one instead: they lie in as many places as there are input blocks, too many for the processor to see where they
+// go on.
 #pragma once
 
 #include "kernels/conv_tile.hpp"
@@ -52,9 +55,9 @@ static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
 }
 
 // All tiles of `tiles` for one unit and one chunk of the reduction. Where x is the whole image, taps that meet only its
-// halo are left out.
+// halo are left out. `far`: x is not in the nearer caches yet.
 static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles,
-                      bool whole_image) {
+                      bool whole_image, bool far) {
   const std::int64_t in_blocks = s.x.blocks / s.groups;
   const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
   const std::int64_t reduction = ((in_blocks - 1) * s.lanes + s.last_lanes) * taps;
@@ -121,6 +124,12 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
     t.x_next = below ? s.stride_h * s.x.row : pixels * t.x_pixel;
     t.out_next = below ? s.out.row : pixels * s.out.pixel;
     t.residual_next = below ? s.y.row : pixels * s.y.pixel;
+    if (far) {
+      t.prefetch = reinterpret_cast<const char*>(t.x + t.x_next);
+      t.prefetch_next = t.x_next * 4;
+      t.prefetch_step = pixels * t.x_pixel * 4 / s.lanes;
+      t.prefetch_block = s.x.plane * 4 - s.lanes * t.prefetch_step;
+    }
     float* out = t.out;
     conv_run(conv_function(functions, unit.blocks, pixels), t);
     const std::int64_t parts = below ? count : 1;
@@ -153,13 +162,16 @@ static void conv_direct(const Step& s, int thread, int threads) {
   const std::int64_t row_tiles = conv_row_tiles(s);
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   const int in_blocks = s.x.blocks / s.groups;
+  const std::int64_t outputs = static_cast<std::int64_t>(s.out.blocks) * kWidth / s.groups / s.channel_split;
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
     const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
+    const bool many = kRuns && s.kernel_h * s.kernel_w == 1 && (end - begin) * s.out.w / row_tiles > outputs;
     for (std::int64_t u = units.begin; u < units.end; ++u) {
       const ConvUnit unit = conv_unit(s, u);
+      const bool far = many && (u == units.begin || unit.first_block % (s.out.blocks / s.groups) == 0);
       for (int chunk = 0; chunk < in_blocks; chunk += s.chunk_blocks) {
         const int chunk_end = chunk + s.chunk_blocks < in_blocks ? chunk + s.chunk_blocks : in_blocks;
-        conv_pass(s, unit, chunk, chunk_end, {begin, end}, true);
+        conv_pass(s, unit, chunk, chunk_end, {begin, end}, true, far);
       }
     }
   }

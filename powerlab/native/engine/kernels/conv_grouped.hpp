@@ -50,18 +50,18 @@ static __attribute__((noinline)) void grouped_3x3(DepthwiseTile& t) {
       grouped_row<G, S, P>(acc[0], ring_row(*t.ring, ky) + t.x_offset, weights, typename MakeIndices<G>::type{});
     }
     depthwise_finish(t, acc);
-  } while (depthwise_next<P>(t));
+  } while (depthwise_next(t));
 }
 
 template <int G, int S, int... P>
 constexpr DepthwiseKind make_grouped(DepthwiseWidths<P...>) {
   return {1, static_cast<int>(sizeof...(P)), {grouped_3x3<G, S, P>...}, {}, G};
 }
-static constexpr DepthwiseKind kGroupsOf4[] = {make_grouped<4, 1>(AnyDepthwiseWidths{}),
-                                               make_grouped<4, 2>(AnyDepthwiseWidths{})};
+static constexpr DepthwiseKind kGroupsOf4[] = {make_grouped<4, 1>(AllDepthwiseWidths{}),
+                                               make_grouped<4, 2>(AllDepthwiseWidths{})};
 #if POWERLAB_VECTOR_WIDTH >= 8
-static constexpr DepthwiseKind kGroupsOf8[] = {make_grouped<8, 1>(AnyDepthwiseWidths{}),
-                                               make_grouped<8, 2>(AnyDepthwiseWidths{})};
+static constexpr DepthwiseKind kGroupsOf8[] = {make_grouped<8, 1>(AllDepthwiseWidths{}),
+                                               make_grouped<8, 2>(AllDepthwiseWidths{})};
 #endif
 
 // Strides of 1 or 2, the same down and across; dilations of 1.

@@ -46,7 +46,8 @@ struct ConvTile {
   float slope, low, high;
   std::int64_t count;                            // tiles of the run, at least one
   std::int64_t x_next, out_next, residual_next;  // from one to the next,
-  std::int64_t prefetch_next;                    // in bytes
+  std::int64_t prefetch_next;                    // in bytes,
+  std::int64_t prefetch_block = 0;               // and from the last channel of a block to the next block
 };
 
 // Whether a tile's function goes through a run by itself. On Arm a loop around the tile would cost it the registers in
@@ -264,6 +265,7 @@ static __attribute__((noinline)) void conv_point(ConvTile& t) {
     }
     for (; left > 0; --left, x += plane) {
       conv_lanes<B, P>(acc, x, pixel, left > 1 ? t.lanes : t.last_lanes, weights, prefetch, prefetch_step);
+      if constexpr (kRuns) prefetch += t.prefetch_block;
     }
     conv_store<B, P>(acc, t);
   } while (kRuns && conv_next(t));

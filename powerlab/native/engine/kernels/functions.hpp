@@ -49,7 +49,7 @@ static inline Vec power_of(Vec rounded) { return reinterpret_cast<Vec>(reinterpr
 // 3e-9).
 static inline Vec exponential_inside(Vec x) {
   constexpr float kLog2E = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f;
-  const Vec inside = x < broadcast(-87) ? broadcast(-87) : x;
+  const Vec inside = at_least(x, broadcast(-87));
   const Vec rounded = inside * broadcast(kLog2E) + broadcast(kRounding), whole = rounded - broadcast(kRounding);
   const Vec r = (inside - whole * broadcast(kHigh)) - whole * broadcast(kLow);
   const Vec square = r * r, high = pair(0.0416683890f, 0.00836871751f, r) + broadcast(0.00138145988f) * square;
@@ -81,19 +81,28 @@ static inline PowerOfTwo power_of_two(Vec x) {
 
 constexpr float kLog2E = 1.44269504f;
 
-// 1 / sigmoid(x) = 1 + exp(-x). What has instructions to round and to scale by a power of two takes a third fewer of
-// them, and a shorter polynomial, fitted for the smallest largest relative error (8e-8), for nothing is taken from it.
-static inline Vec one_over_sigmoid(Vec x) {
-#if defined(__AVX512F__)
-  const Vec inside = clamp(x * broadcast(-kLog2E), -126.0f, 126.0f);
-  const Vec whole = _mm512_maskz_roundscale_ps(0xffff, inside, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const Vec r = inside - whole;
+// 1 / sigmoid(x) = 1 + exp(-x). x86 takes a shorter polynomial, fitted for the smallest largest relative error (8e-8),
+// for nothing is taken from it; AVX-512 has instructions to round and to scale by a power of two.
+#if defined(__AVX2__)
+static inline Vec power_of_rest(Vec r) {
   Vec sum = broadcast(0.00132764725f);
   constexpr float kTerms[] = {0.00967554189f, 0.0555071309f, 0.240221202f, 0.693146944f, 1.00000012f};
   for (const float coefficient : kTerms) {
     sum = sum * r + broadcast(coefficient);
   }
-  return broadcast(1) + _mm512_maskz_scalef_ps(0xffff, sum, whole);
+  return sum;
+}
+#endif
+static inline Vec one_over_sigmoid(Vec x) {
+#if defined(__AVX512F__)
+  const Vec inside = clamp(x * broadcast(-kLog2E), -126.0f, 126.0f);
+  const Vec whole = _mm512_maskz_roundscale_ps(0xffff, inside, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return broadcast(1) + _mm512_maskz_scalef_ps(0xffff, power_of_rest(inside - whole), whole);
+#elif defined(__AVX2__)
+  const Vec inside = clamp(x, -87.0f, 87.0f);
+  const Vec rounded = inside * broadcast(-kLog2E) + broadcast(kRounding);
+  const Vec r = inside * broadcast(-kLog2E) - (rounded - broadcast(kRounding));
+  return broadcast(1) + power_of_rest(r) * power_of(rounded);
 #else
   const PowerOfTwo e = power_of_two(x * broadcast(-kLog2E));
   return e.whole * e.rest + (e.whole + broadcast(1));
@@ -141,17 +150,17 @@ static inline Vec error_function(Vec x) {
 // form of Abramowitz and Stegun 7.1.28, fitted for the smallest largest error of the result (6e-8, and of small x a
 // part of x). From 19 on, where the power would soon be infinite, it stays; minus infinity gives no number.
 static inline Vec gelu(Vec x) {
-  const Vec most = broadcast(19), size = absolute(x) > most ? most : absolute(x), square = size * size;
+  const Vec size = at_most(absolute(x), broadcast(19)), square = size * size;
   const Vec near = pair(1.09050773f, 0.108761192f, size) + pair(0.048828058f, 0.00940543592f, size) * square;
   const Vec far = pair(0.00102469374f, 1.51548286e-04f, size) +
                   (pair(9.52017357e-05f, -1.61039968e-05f, size) + broadcast(3.03068925e-06f) * square) * square;
   const Vec sum = near + far * (square * square), second = sum * sum, fourth = second * second;
-  const Vec below = x < broadcast(0) ? x : Vec{};
+  const Vec below = at_most(x, Vec{});
   return (x - below) - quotient(size, fourth * fourth);
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }
-static inline Vec silu_of(Vec x, const Step&) { return x * sigmoid(x); }
+static inline Vec silu_of(Vec x, const Step&) { return quotient(at_least(x, broadcast(-87)), one_over_sigmoid(x)); }
 static inline Vec tanh_of(Vec x, const Step&) { return hyperbolic_tangent(x); }
 static inline Vec exp_of(Vec x, const Step&) { return exponential(x); }
 static inline Vec erf_of(Vec x, const Step&) { return error_function(x); }

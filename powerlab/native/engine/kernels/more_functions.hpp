@@ -52,7 +52,11 @@ static inline Vec softplus(Vec x) {
   return x != x ? x : sum;
 }
 static inline Vec softplus_of(Vec x, const Step&) { return softplus(x); }
-static inline Vec mish_of(Vec x, const Step&) { return x * hyperbolic_tangent(softplus(x)); }
+// x tanh(log(1 + e)), where e = exp(x), is x n / (n + 2) with n = e (e + 2); from 20 on the quotient is 1.
+static inline Vec mish_of(Vec x, const Step&) {
+  const Vec e = exponential_inside(at_most(x, broadcast(20))), n = e * (e + broadcast(2));
+  return at_least(x, broadcast(-87)) * quotient(n, n + broadcast(2));
+}
 static inline Vec swish_of(Vec x, const Step& s) { return x * sigmoid(x * broadcast(s.alpha)); }
 static inline Vec selu_of(Vec x, const Step& s) {
   const Vec below = lanes<expm1_lane>(x) * broadcast(s.alpha);
@@ -70,7 +74,7 @@ static inline Vec shrink_of(Vec x, const Step& s) {
 }
 static inline Vec gelu_tanh_of(Vec x, const Step&) {
   const Vec inside = (x + x * x * x * broadcast(0.044715f)) * broadcast(2 * 0.797884561f);
-  return x * sigmoid(inside);
+  return quotient(at_least(x, broadcast(-87)), one_over_sigmoid(inside));
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

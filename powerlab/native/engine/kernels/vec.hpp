@@ -43,6 +43,13 @@ static inline Vec broadcast(float s) { return Vec{} + s; }
 // Arm's maximum and minimum do so by themselves, but no operator means them.
 static inline Vec at_least(Vec v, Vec low) { return vmaxq_f32(v, low); }
 static inline Vec at_most(Vec v, Vec high) { return vminq_f32(v, high); }
+#elif defined(__AVX512F__)
+// x86's return the second of two where either is not a number. No operator means them where a bound is a constant.
+static inline Vec at_least(Vec v, Vec low) { return _mm512_maskz_max_ps(0xffff, low, v); }
+static inline Vec at_most(Vec v, Vec high) { return _mm512_maskz_min_ps(0xffff, high, v); }
+#elif defined(__AVX2__)
+static inline Vec at_least(Vec v, Vec low) { return _mm256_max_ps(low, v); }
+static inline Vec at_most(Vec v, Vec high) { return _mm256_min_ps(high, v); }
 #else
 static inline Vec at_least(Vec v, Vec low) { return v < low ? low : v; }
 static inline Vec at_most(Vec v, Vec high) { return v > high ? high : v; }

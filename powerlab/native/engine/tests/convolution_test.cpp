@@ -181,6 +181,13 @@ void check_depthwise(const KernelTable& table, Report& report) {
       {2, 3 * v, 3 * v, 7, 20, 3, 2, 1, 1, 3 * v, true, false},
       {1, v + 5, v + 5, 10, 10, 5, 1, 2, 1, v + 5, false, false},
       {1, 2 * v, 2 * v, 12, 12, 3, 1, 2, 2, 2 * v, false, false},
+      {1, v, v, 7, 7, 3, 1, 1, 1, v, true, true},  // rows of one tile
+      {1, v, v, 13, 13, 5, 2, 2, 1, v, true, false},
+      {1, v, v, 9, 19, 7, 1, 3, 1, v, false, true},
+      {1, v, v, 14, 15, 9, 1, 4, 1, v, true, false},
+      {1, v, v, 15, 14, 7, 2, 3, 1, v, false, false},
+      {1, v, v, 12, 13, 11, 1, 5, 1, v, false, false},
+      {1, v, v, 8, 9, 4, 1, 1, 1, v, false, false},
   };
   for (const ConvCase& c : cases) check(table, "conv_depthwise", c, v, report);
 }
