@@ -9,8 +9,8 @@ when LIMIT of the grid's runs are spent counts as that limit. Successive halving
 third of the grid.
 
 A recorded grid's truth is uncertain, and its best point may be so by accident. So the tables state there as well when
-the recommended point was as near to the best as the answer of the whole grid, recorded once more, is on average
-(`Grid.again`; or within 1 %, if that is more): for every strategy alike, beside the strict count.
+the recommended point was one of those that all runs of the recording together cannot tell from the best (`Grid.margin`;
+or within 1 %, if that is more): for every strategy alike, beside the strict count.
 
 *oracle* is no way to search: it is told which points are within the grid's scatter of the best, and runs only these
 (`search_strategies.Oracle`). What it takes, the scatter of the runs costs everyone.
@@ -58,12 +58,13 @@ class Result:
     """What one search took.
 
     Attributes:
-        again: how far the answer of the grid, recorded once more, would be from the best on average, in %: the largest
-            of the goals'.
+        margin: how far the true best may be below the recorded one, in %: the largest of the goals'.
+        may_be_best: points of which nothing rules out that they are the best: the most of a goal.
         found: runs until the recommended point was the true best within 1 %, in % of the grid's.
-        near: runs until it was as near to the best as the grid recorded once more is, or within 1 %.
+        near: runs until it could not be told from the best by the whole recording, or was within 1 %.
         stopped: runs until the search ended by itself; None where it was not asked to.
         regret: how far the answer is from the best at the end, in %.
+        as_good: whether the answers at the end cannot be told from the best, or are within 1 %.
         scatter: how far the repeats of the grid's best points are apart (:attr:`search_grids.Grid.scatter`).
     """
 
@@ -71,13 +72,15 @@ class Result:
     kind: str
     run_count: int
     scatter: float
-    again: float
+    margin: float
+    may_be_best: int
     strategy: str
     goal: str
     found: float
     near: float
     stopped: float | None
     regret: float
+    as_good: bool
 
 
 def search(name: str, strategy: str, goal: str, seed: int) -> Result:
@@ -87,7 +90,7 @@ def search(name: str, strategy: str, goal: str, seed: int) -> Result:
     made, bench = STRATEGIES[strategy](grid, goal, seed), Bench(grid, seed)
     goals = GOALS if goal == ALL else (goal,)
     within = dict.fromkeys(goals, EPSILON)
-    nearly = {one: max(EPSILON, grid.again(one)) for one in goals}
+    nearly = {one: max(EPSILON, grid.margin(one)) for one in goals}
     found, near, count = None, None, 0
     while count < grid.run_count and (goal == ALL or (found is None and count < LIMIT * grid.run_count)):
         point = made.next()
@@ -110,13 +113,15 @@ def search(name: str, strategy: str, goal: str, seed: int) -> Result:
         kind=grid.kind,
         run_count=grid.run_count,
         scatter=grid.scatter,
-        again=100 * max(grid.again(one) for one in goals),
+        margin=100 * max(map(grid.margin, goals)),
+        may_be_best=max(grid.may_be_best(one, EPSILON) for one in goals),
         strategy=strategy,
         goal=goal,
         found=100 * (LIMIT if found is None else found / grid.run_count),
         near=100 * (LIMIT if near is None else near / grid.run_count),
         stopped=100 * count / grid.run_count if goal == ALL else None,
         regret=max(100 * _regret(grid, answers, one) for one in goals),
+        as_good=_all_within(grid, answers, nearly),
     )
 
 
@@ -145,7 +150,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
         yield "Runs until the best of one goal is found within 1 %, % of the full grid's: median (quartiles)"
         yield from _by_strategy(single, ("simulated", "recorded"), lambda one: one.found)
         yield ""
-        yield "The same until it is as near as the grid recorded once more"
+        yield "The same until all runs of the recording cannot tell it from the best"
         yield from _by_strategy(single, ("recorded",), lambda one: one.near)
     if any(one.strategy == OURS for one in together):
         yield ""
@@ -170,31 +175,34 @@ def _by_strategy(results: Sequence[Result], kinds: Sequence[str], taken: Callabl
 def _by_grid(results: Sequence[Result]) -> Iterator[str]:
     yield "powerlab's search for all goals at once: median (quartiles)"
     yield (
-        "| grid | runs | repeats apart, % | again off by, % | oracle, % | found, % | as near as again, % | stopped, % "
-        "| answer off by, % | within 1 % |"
+        "| grid | runs | repeats apart, % | best known within, % | oracle, % | found, % | not told from the best, % "
+        "| stopped, % | answer off by, % | within 1 % | not told from the best |"
     )
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for name, rows in groupby(results, key=lambda one: one.grid):
         both = list(rows)
         here = [one for one in both if one.strategy == OURS]
         recorded = here[0].kind == "recorded"
         yield (
             f"| {name}{'*' if name in HELD_BACK else ''} | {here[0].run_count} "
-            f"| {f'{100 * here[0].scatter:.1f}' if recorded else '–'} | {f'{here[0].again:.1f}' if recorded else '–'} "
+            f"| {f'{100 * here[0].scatter:.1f}' if recorded else '–'} "
+            f"| {f'{here[0].margin:.1f} ({here[0].may_be_best} points)' if recorded else '–'} "
             f"| {quartiles([one.found for one in both if one.strategy == ORACLE])} "
             f"| {quartiles([one.found for one in here])} "
             f"| {quartiles([one.near for one in here]) if recorded else '–'} "
             f"| {quartiles([one.stopped or 0.0 for one in here])} | {quartiles([one.regret for one in here])} "
-            f"| {sum(one.regret <= 100 * EPSILON for one in here)} of {len(here)} |"
+            f"| {sum(one.regret <= 100 * EPSILON for one in here)} of {len(here)} "
+            f"| {f'{sum(one.as_good for one in here)} of {len(here)}' if recorded else '–'} |"
         )
     for kind in ("simulated", "recorded"):
         here = [one for one in results if one.kind == kind and one.strategy == OURS]
         if here:
             yield (
-                f"{kind}: found after {quartiles([one.found for one in here])} %, as near as again after "
-                f"{quartiles([one.near for one in here])} %, stopped after "
+                f"{kind}: found after {quartiles([one.found for one in here])} %, not told from the best "
+                f"after {quartiles([one.near for one in here])} %, stopped after "
                 f"{quartiles([one.stopped or 0.0 for one in here])} %; {sum(one.regret <= 1 for one in here)} of "
-                f"{len(here)} answers are within 1 % of the truth."
+                f"{len(here)} answers are within 1 % of the truth, {sum(one.as_good for one in here)} cannot be told "
+                "from it."
             )
 
 

@@ -5,9 +5,8 @@ mode is set with powerlab's own controller, and time and power follow from what 
 real time. A run scatters around the truth by SCATTER, chosen larger than the 0.2 % that the simulator itself has.
 
 A recorded grid's truth is the median of each point's repeats, and a run draws one of them: without putting it back,
-until all have been drawn. Three repeats do not tell which of several good points is the best, so some grids have more,
-of several recordings: :attr:`Grid.scatter` says how far they are apart, and :meth:`Grid.again` how far the answer of
-the same grid, recorded once more with REPEATS, would be from the best.
+until all have been drawn. Three repeats do not tell which of several good points is the best: :attr:`Grid.scatter` says
+how far they are apart, and :meth:`Grid.margin` how far below the recorded best the true best may be.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ from powerlab.sysroot import Sysroot
 RECORDED = Path(__file__).parent / "grids"
 REPEATS = 3
 RECORDINGS = 2000
-"""How often a recorded grid is drawn anew to see how far its answer is from the best."""
+"""How often a recorded grid is drawn anew to see how far its best point may be below another."""
+CONFIDENCE = 0.95
 SCATTER = {"latency_p50_ms": 0.005, "throughput_img_per_s": 0.005, "power_w": 0.01}
 BATCHES = (1, 2, 4, 8)
 MODELS = ("resnet18", "mobilenetv2", "squeezenet")
@@ -78,7 +78,7 @@ class Grid:
     vendor: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     core_count: int = 0
     _best: dict[str, float] = field(default_factory=dict)
-    _again: dict[str, float] = field(default_factory=dict)
+    _margin: dict[str, float] = field(default_factory=dict)
 
     @property
     def scatter(self) -> float:
@@ -108,19 +108,23 @@ class Grid:
             self._best[goal] = max(self.goal(one, goal) for one in self.truth)
         return self._best[goal]
 
-    def again(self, goal: str) -> float:
-        """Return how far, as a share, the best point of the same grid, recorded once more, would be from the best.
+    def margin(self, goal: str) -> float:
+        """Return how far, as a share, the true best point may be below the best of the recording, with CONFIDENCE.
 
-        The mean of RECORDINGS draws of a residual bootstrap (Efron & Tibshirani, An Introduction to the Bootstrap,
-        1993, chapter 9): every point's truth times the median of three deviations, each drawn from those of all points
-        with as many threads. A deviation is a run's logarithm less its point's mean, times √(n / (n - 1)) for the mean
-        of its n runs taken off. 0 on a simulated board, whose truth is known.
+        Points within it are those of which the recording does not rule out that they are the best: subset selection
+        (Gupta, On some multiple decision rules, Technometrics 7, 1965). The distance comes from RECORDINGS draws of a
+        residual bootstrap (Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapter 9), so that it supposes
+        no normal scatter: every point's figure times the median of three deviations, each drawn from those of all
+        points with as many threads. A deviation is a run's logarithm less its point's mean, times √(n / (n - 1)) for
+        the mean of its n runs taken off. Of 400 made-up recordings of 20 points each, the true best was within it in 90
+        to 97 % where the points differ by steps of 1 or 3 %, and in 73 % where all are alike within 0.1 %: rather too
+        narrow than too wide, which counts against every strategy. 0 on a simulated board, whose truth is known.
         """
-        if goal not in self._again:
-            self._again[goal] = self._recorded_again(goal) if self.repeats else 0.0
-        return self._again[goal]
+        if goal not in self._margin:
+            self._margin[goal] = self._drawn_margin(goal) if self.repeats else 0.0
+        return self._margin[goal]
 
-    def _recorded_again(self, goal: str) -> float:
+    def _drawn_margin(self, goal: str) -> float:
         dice = np.random.default_rng(0)
         truth = np.log([self.goal(point, goal) for point in self.points])
         runs = np.log([[of_goal(figures, goal) for figures in self.repeats[point]] for point in self.points])
@@ -130,8 +134,14 @@ class Grid:
         for count in set(threads.tolist()):
             alike = threads == count
             drawn[:, alike] = dice.choice(off[alike].ravel(), (RECORDINGS, int(alike.sum()), REPEATS))
-        chosen = (truth + np.median(drawn, axis=2)).argmax(axis=1)
-        return float(1 - np.exp(truth[chosen] - truth.max()).mean())
+        seen = truth + np.median(drawn, axis=2)
+        below = seen.max(axis=1) - seen[:, truth.argmax()]
+        return float(1 - np.exp(-np.quantile(below, CONFIDENCE)))
+
+    def may_be_best(self, goal: str, within: float) -> int:
+        """Return how many points are within the margin of the best, or within a share of it, if that is more."""
+        least = (1 - max(within, self.margin(goal))) * self.best(goal)
+        return sum(self.goal(point, goal) >= least for point in self.points)
 
 
 def of_goal(figures: Figures, goal: str) -> float:

@@ -29,3 +29,9 @@ def compare_by(sets: Sequence[RunSet], names: Sequence[str], ignored: Sequence[s
             "`powerlab runs list --sweep` shows why."
         )
     return compared
+
+
+def left_out(sets: Sequence[RunSet], ignored: Sequence[str] = ()) -> list[str]:
+    """Return a sentence for each set that has no point in common with the first one, so that no table has it."""
+    first, *others = sets
+    return [nothing_in_common(first, [one], ignored) for one in others if not common_places([first, one], ignored)]

@@ -58,8 +58,10 @@ class Selection:
 
 
 def selection(word: str) -> Selection:
-    """Return what a word means; raises PowerlabError where it has a key that does not exist."""
+    """Return what a word means; raises PowerlabError where it has an unknown key, or no sweep before the colon."""
     place, chosen = _split(word)
+    if chosen and word.startswith(":"):
+        raise PowerlabError(f"{word} names no sweep before the colon; leave out the colon to choose among all runs.")
     return Selection(word=word, sweep=place, wanted=dict(map(_pair, chosen)))
 
 

@@ -30,6 +30,15 @@ def runs_in_contest(runs: Sequence[Run], plan: SweepPlan) -> list[Run]:
     return [run for run in runs if run.point in kept]
 
 
+def set_aside(runs: Sequence[Run], plan: SweepPlan) -> dict[str, frozenset[Point]]:
+    """Return, by goal, the points that a search for it does not compare: unlikely to be the best at that.
+
+    They may well be the best at anything else, such as under a bound that the best one breaks.
+    """
+    left = frozenset(run.point for run in runs) - {run.point for run in runs_in_contest(runs, plan)}
+    return dict.fromkeys(plan.goals_to_search, left) if left else {}
+
+
 _ENDS = {
     False: "that another one is better is unlikely by the search's model (5 % at most).",
     True: "the search was interrupted, so another one may well be better.",

@@ -24,8 +24,8 @@ MIXED_RULE = "mixed-provenance"
 MIN_VALID = 3
 """Valid runs of a point that a claim about it takes."""
 _SHOW_SCATTER = 2
-METHOD = 1
-"""Which way of summarising this is; summaries that were kept by another one are worked out anew."""
+METHOD = 2
+"""Which way of summarising and of answering this is; what was kept by another one is worked out anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from powerlab.analysis.best import Best, best_points
 from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.matches import Match, best_against_rest
+from powerlab.analysis.searched import in_contest
 from powerlab.analysis.wording import verdict_words
 from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
@@ -75,7 +76,9 @@ def best(source: Source = None, sweep_id: str | None = None) -> Frame:
         rows = [
             (sweep.id, sweep.device_name, *_best_cells(found))
             for sweep in chosen_sweeps(stored, sweep_id)
-            for found in best_points(stored.summaries(sweep.id), list(stored.runs(RunChoice(sweep_id=sweep.id))))
+            for found in best_points(
+                in_contest(stored.summaries(sweep.id), sweep.plan), list(stored.runs(RunChoice(sweep_id=sweep.id)))
+            )
         ]
         return frame_of(BEST_FRAME, rows)
 

@@ -136,6 +136,11 @@ class SweepRecord:
             return f"{self.device_name} with {', '.join(self.nodes)}"
         return f"any of {', '.join(self.candidates)}" if self.candidates else self.device_name
 
+    @property
+    def interrupted(self) -> bool | None:
+        """Whether it was ended before its end; None while it goes on."""
+        return self.state is not SweepState.DONE if self.state in OVER else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:

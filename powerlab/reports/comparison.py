@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from powerlab import __version__
-from powerlab.analysis.comparable import compare_by
+from powerlab.analysis.comparable import compare_by, left_out
 from powerlab.analysis.set_wording import corrections, headline, mixtures, surroundings
 from powerlab.analysis.sets import RunSet, SetComparison
 from powerlab.analysis.wording import verdict_words
@@ -84,7 +84,7 @@ def comparison_report(
     sections = (
         Section(title="Answer", blocks=(Bullets(tuple(map(_answer, compared))),)),
         Section(title="Ratios", blocks=(ratio_table(compared), Paragraph(rule(run_sets)))),
-        Section(title="What else was different", blocks=tuple(_circumstances(run_sets, compared))),
+        Section(title="What else was different", blocks=tuple(_circumstances(run_sets, compared, ignored))),
         *(
             _about(number, one.label, subject)
             for number, (one, subject) in enumerate(zip(run_sets, subjects, strict=True), start=1)
@@ -140,8 +140,10 @@ def _counts(one: SetComparison) -> Iterator[str]:
         yield f"Of {len(told)} points of {beside.label}: {', '.join(f'{word} at {n}' for word, n in counts.items())}."
 
 
-def _circumstances(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> Iterator[Block]:
-    said = [*mixtures(sets)]
+def _circumstances(
+    sets: Sequence[RunSet], compared: Sequence[SetComparison], ignored: Sequence[str]
+) -> Iterator[Block]:
+    said = [*left_out(sets, ignored), *mixtures(sets)]
     said += [f"{about.statement} {about.caution}".strip() for about in surroundings(sets, compared[0])]
     said += corrections(compared)
     if said:

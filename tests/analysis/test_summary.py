@@ -143,7 +143,7 @@ def test_the_provenance_travels_into_the_summary(make_run, provenance):
     assert summary.metric("latency_p50_ms").provenance is Provenance.MEASURED
 
 
-SAID = {1: "791c9e7a688b9788"}
+SAID = {2: "791c9e7a688b9788"}
 """By method, what summaries of the runs below say. Where they now say something else on purpose, raise METHOD."""
 
 

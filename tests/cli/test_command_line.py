@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from powerlab import cli
-from powerlab.cli import GROUPS, main
+from powerlab.cli import EXIT_CLOSED, GROUPS, main
 
 
 def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,3 +74,14 @@ def test_a_misspelt_model_leaves_no_empty_sweep(
     assert main(["profile", "resnet5o", "--board", "laptop"]) == cli.EXIT_USAGE
     assert not [*tmp_path.glob("*.db"), *tmp_path.glob("sweeps/*")]
     assert "(did you mean resnet50?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["engine", "info", "squeezenet"], ["engine", "backends"], ["engine", "operators"]])
+def test_a_reader_that_closes_the_pipe_ends_a_command_without_a_word(words: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "powerlab.cli", *words], stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (EXIT_CLOSED, b"")

@@ -163,6 +163,7 @@ def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, t
         (["{first}:thread=1", "{second}"], "there is no key 'thread' (did you mean threads?); choose from: device, "),
         (["{first}:threads=3", "{second}"], "has threads=3; there are: 1, 2."),
         (["device=nobody", "{second}"], "device=nobody"),
+        ([":threads=1", "{second}"], ":threads=1 names no sweep before the colon; leave out the colon"),
         (["nosuch"], "there is no sweep 'nosuch' in database"),
         ([""], "there is no sweep ''"),
         (["{first}", "--metric", "colour"], "unknown metric 'colour'; choose from: p50, p90"),
@@ -192,6 +193,8 @@ def test_sweeps_without_a_common_point_are_told_how_to_meet(file, tmp_path, caps
     sentence = refused(capsys, "compare", str(file), str(other.path))
     assert "they differ in mode; --ignore mode compares them all the same." in sentence
     assert "against" in said(capsys, "compare", str(file), str(other.path), "--ignore", "mode")
+    three = said(capsys, "compare", str(file), str(other.path), str(file))
+    assert " ".join(sentence.removeprefix("powerlab: ").split()) in " ".join(three.split())
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"kind": "sweep"}\n', b"{\n}"])

@@ -104,6 +104,8 @@ def test_a_sweep_for_any_and_for_each(capsys: pytest.CaptureFixture[str]) -> Non
     said = sweep(capsys, "create", "resnet50", "--threads", "1", "--any", "--board", "generic")
     assert said.endswith("3 runs queued for any of nano-1, nano-2, xavier-1\n")
     assert "any of nano-1, nano-2, xavier-1" in sweep(capsys, "list")
+    said = sweep(capsys, "create", "resnet50", "--threads", "1,2", "--any", "--board", "generic", "--search")
+    assert said.endswith(": at most 6 runs queued for any of nano-1, nano-2, xavier-1\n")
     previewed = sweep(capsys, "preview", "resnet50", "--threads", "1", "--any")
     assert "(the slowest) or" in previewed
     made = sweep(capsys, "create", "resnet50", "--threads", "1", "--each", "device", "--json")

@@ -77,7 +77,7 @@ def words(**changes: object) -> argparse.Namespace:
         "start_below_temperature_c": None,
         "longest_cooling": "900",
         "search": False,
-        "search_epsilon": "1%",
+        "search_epsilon": None,
         "goal": None,
         "propose_modes": False,
     }
@@ -221,6 +221,7 @@ def test_proposed_modes_are_part_of_the_plan_and_marked():
     ("changes", "sentence"),
     [
         ({"goal": "latency"}, "--goal says what to search for; add --search, or leave it out."),
+        ({"search_epsilon": "5%"}, "--search-epsilon says when a search stops; add --search, or leave it out."),
         ({"propose_modes": True}, "--propose-modes adds many power modes, which takes a search; add --search."),
         ({"search": True, "search_epsilon": "0"}, "invalid --search-epsilon '0': give a percentage above 0."),
         ({"search": True, "search_epsilon": "much"}, "invalid --search-epsilon 'much': give a percentage, such as 1%."),

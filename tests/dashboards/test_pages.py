@@ -316,6 +316,14 @@ class TestSweep:
         sweep = shelf.add_sweep(bench, plausible.plan(modes=("current",), max_temperature_c=85.0))
         assert "a run begins below 75 °C and is ended above 85 °C" in words(client.get(f"/sweeps/{sweep.id}").text)
 
+    def test_a_search_may_end_before_the_runs_of_its_plan_are_made(self, shelf: Shelf, client: TestClient) -> None:
+        plan = plausible.plan(modes=("current",), search_percent=1.0)
+        made = sorted(plausible.runs(plausible.laptop(), plan, "to be set"), key=lambda run: run.point.id)
+        running = shelf.add_sweep(plausible.laptop(), plan, made=made, stored=7)
+        page = words(client.get(f"/sweeps/{running.id}").text)
+        assert "7 of at most 12 runs done" in page
+        assert "3 of 4 points measured, 7 runs of 12. The answer compares the points with 3 runs" in page
+
     def test_failed_and_flagged_runs_say_why(self, shelf: Shelf, client: TestClient) -> None:
         plan = plausible.plan(modes=("current",), batch_sizes=(1,))
         runs = plausible.runs(plausible.laptop(), plan, "to be set")

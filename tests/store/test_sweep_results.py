@@ -13,10 +13,11 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 
 from powerlab.analysis.best import best_points, contenders
+from powerlab.analysis.searched import in_contest
 from powerlab.analysis.summary import METHOD, PointSummary, summarise
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Run, Verdict
-from powerlab.protocol.messages import Finish, Lease
+from powerlab.protocol.messages import Finish, Lease, SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
@@ -34,7 +35,8 @@ from powerlab.store.reads.sweep_results import (
 from powerlab.store.tables import JobRow, RunRow, SweepSummaryRow
 from powerlab.store.writes import control
 from powerlab.store.writes.jobs import finish
-from server_examples import make_run, runs_of
+from powerlab.store.writes.sweeps import create_sweep
+from server_examples import PLAN, make_run, runs_of
 from statements import statements
 from store_writing import take, upload
 
@@ -105,6 +107,24 @@ def test_its_answers_are_kept_with_them(store: Store, device_id: str, held: Leas
     assert kept_answers() == []
     assert (sum_up(store), sum_up(store)) == (1, 0)
     assert len(kept_answers()) == len(best)
+
+
+def test_of_a_search_the_answers_compare_the_points_that_it_did_not_give_up(store: Store, device_id: str) -> None:
+    plan = replace(PLAN, search_percent=1.0)
+    with store.write() as session:
+        sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=plan), store.clock())
+    held, given_up = take(store, device_id), plan.points()[0]
+    made = [run for run in runs_of(sweep_id, plan) if run.point != given_up or run.repeat == 0]
+    for run in made:
+        upload(store, device_id, held, run)
+    end(store, device_id, held)
+    sum_up(store)
+    with store.session() as session:
+        said = [(one.goal, one.statement) for one in stored_answers(session, [sweep_id])[sweep_id]]
+    compared = in_contest(summarise(made), plan)
+    assert given_up not in {summary.point for summary in compared}
+    assert said == [(best.goal, best.statement) for best in best_points(compared, made)]
+    assert said != [(best.goal, best.statement) for best in best_points(summarise(made), made)]
 
 
 def test_a_run_that_comes_late_is_seen_at_once_and_summarised_again(

@@ -13,7 +13,7 @@ import pytest
 
 from paper_grid import PLAN, figure, run_of
 from paper_runs import meter_of, rail
-from powerlab.analysis.searched import in_contest, runs_in_contest, search_notes
+from powerlab.analysis.searched import in_contest, runs_in_contest, search_notes, set_aside
 from powerlab.analysis.summary import searched_figures, summarise
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
@@ -156,6 +156,9 @@ def test_the_answer_compares_what_was_repeated_and_a_full_grid_all(carried_out):
     assert {summary.run_count for summary in kept} == {plan.repeats}
     assert {run.point for run in runs_in_contest(runs, plan)} == {summary.point for summary in kept}
     assert runs_in_contest(runs, PLAN) == runs
+    left = {summary.point for summary in summarise(runs)} - {summary.point for summary in kept}
+    assert set_aside(runs, plan) == dict.fromkeys(plan.goals_to_search, left)
+    assert set_aside(runs, PLAN) == {}
     assert search_notes(runs, PLAN) == []
     assert search_notes(runs, plan)[0].startswith("Search for latency, throughput, efficiency (by more than 1 %): ")
     assert "unlikely" in search_notes(runs, plan, interrupted=False)[0]

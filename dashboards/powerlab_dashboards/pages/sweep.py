@@ -32,7 +32,7 @@ from powerlab_dashboards.pages.sweep_asked import BOUND_TITLES, GOALS, Asked
 from powerlab_dashboards.pages.sweep_now import sweep_now
 from powerlab_dashboards.pages.sweep_picker import cost_of, figure_of, picked
 from powerlab_dashboards.pages.sweep_table import table_of
-from powerlab_dashboards.pages.sweep_verdict import GOAL_TITLES, answers_for, cards_by_work, verdict_lines
+from powerlab_dashboards.pages.sweep_verdict import GOAL_TITLES, answers_for, cards_by_work, search_lines, verdict_lines
 from powerlab_dashboards.places import naming
 from powerlab_dashboards.render import not_found, page
 from powerlab_dashboards.visitor import visit_of
@@ -54,6 +54,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
                 runs = queries.runs_of_sweep(session, sweep_id, most=RUNS_SHOWN)
                 all_shown = record.stored_run_count <= len(runs)
                 answers = answers_for(session, record, summaries, runs if all_shown else None)
+                searched = search_lines(session, record, summaries, runs if all_shown else None)
                 verdicts = verdicts_of_sweep(session, sweep_id)
                 newest = newest_clone(session, sweep_id)
                 doing = sweep_now(session, record, store.clock())
@@ -77,6 +78,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             clone_key=f"button of {sweep_id}, after {newest}",
             verdict_lines=verdict_lines(record, answers, summaries),
             cards=cards_by_work(record, answers, summaries, server),
+            searched=searched,
             goal_titles=GOAL_TITLES,
             min_valid=MIN_VALID,
             asked=asked,

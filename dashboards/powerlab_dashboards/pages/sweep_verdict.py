@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.analysis.best import contenders, work_of
 from powerlab.analysis.budget import limit
-from powerlab.analysis.searched import in_contest
+from powerlab.analysis.searched import in_contest, search_notes
 from powerlab.analysis.summary import PointSummary
 from powerlab.analysis.verdict import Decision
 from powerlab.domain.run import Run
@@ -81,6 +81,23 @@ def answers_for(
         return found
     compared = in_contest(summaries, record.plan)
     return answers_of(compared, runs or runs_of_points(session, record.id, contenders(compared)))
+
+
+def search_lines(
+    session: Session, record: SweepRecord, summaries: Sequence[PointSummary], runs: Sequence[Run] | None
+) -> list[str]:
+    """Return what a search has measured, and what the power modes that it proposed gained; none of a full grid.
+
+    Args:
+        session: nothing is written.
+        record: the sweep.
+        summaries: its points.
+        runs: all of its runs, if they are at hand.
+    """
+    if record.plan.search_percent == 0 or not summaries:
+        return []
+    made = runs or runs_of_points(session, record.id, [summary.point for summary in summaries])
+    return search_notes(made, record.plan, interrupted=record.interrupted)
 
 
 def verdict_lines(record: SweepRecord, answers: Sequence[Answer], summaries: Sequence[PointSummary]) -> list[str]:

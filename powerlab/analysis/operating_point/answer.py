@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from powerlab.analysis.best import work_of
 from powerlab.analysis.operating_point.arrivals import at_rate
@@ -15,13 +15,19 @@ from powerlab.domain.quantity import METRICS, Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point
 
+_SEARCHED: Mapping[str, str] = {"energy": "efficiency", "throughput": "throughput"}
+"""By goal, the one of a search that ranks points alike while they are always busy."""
 
-def operating_points(runs: Sequence[Run], question: Question) -> tuple[Answer, ...]:
+
+def operating_points(
+    runs: Sequence[Run], question: Question, aside: Mapping[str, frozenset[Point]] | None = None
+) -> tuple[Answer, ...]:
     """Return the operating point for each kind of work, and each provenance of the figures it is chosen by.
 
     Args:
         runs: of one device; repeats of a point may come from several sweeps.
         question: what is asked.
+        aside: by goal of a search, the points that it gave up for that goal.
 
     Raises:
         PowerlabError: no run is valid, no point has the goal's figure, or no point keeps all bounds: with the bound and
@@ -38,6 +44,7 @@ def operating_points(runs: Sequence[Run], question: Question) -> tuple[Answer, .
     if not groups:
         raise PowerlabError(_no_figure(goal, runs, question))
     runs_by_point, seen_by_point = _by_point(runs), _by_point(seen)
+    given_up = (aside or {}).get(_SEARCHED.get(goal, ""), frozenset())
     found = tuple(
         answer_of(
             Alike(
@@ -49,6 +56,7 @@ def operating_points(runs: Sequence[Run], question: Question) -> tuple[Answer, .
                 seen=seen_by_point,
                 busy=tuple(one for point, one in busy.items() if work_of(point) == work),
                 runs=runs_by_point,
+                aside=given_up if question.rate_img_per_s is None else frozenset(),
             )
         )
         for (work, provenance), summaries in groups.items()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from powerlab.analysis.operating_point.answer import operating_points
 from powerlab.analysis.operating_point.question import Question
 from powerlab.analysis.operating_point.records import Answer
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
+from powerlab.domain.sweep import Point
 
 MOST_RUNS = 5000
 """Runs that one answer is worked out from, at most."""
@@ -17,13 +18,23 @@ MOST_RUNS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSweep:
-    """A stored sweep: its device, and those of its runs that count."""
+    """A stored sweep: its device, and those of its runs that count.
+
+    Attributes:
+        sweep_id: its identifier.
+        device_id: the device's.
+        device_name: what people call the device.
+        simulated: whether that is a simulated board.
+        runs: those that count.
+        aside: of a search, what :func:`powerlab.analysis.searched.set_aside` says.
+    """
 
     sweep_id: str
     device_id: str
     device_name: str
     simulated: bool
     runs: tuple[Run, ...]
+    aside: Mapping[str, frozenset[Point]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +100,7 @@ def _of_device(sweeps: list[MeasuredSweep], question: Question) -> DeviceAnswer:
     answers: tuple[Answer, ...] = ()
     problem = ""
     try:
-        answers = operating_points(runs, question)
+        answers = operating_points(runs, question, _aside(sweeps))
     except PowerlabError as error:
         problem = str(error)
     return DeviceAnswer(
@@ -100,3 +111,15 @@ def _of_device(sweeps: list[MeasuredSweep], question: Question) -> DeviceAnswer:
         answers=answers,
         problem=problem,
     )
+
+
+def _aside(sweeps: Iterable[MeasuredSweep]) -> dict[str, frozenset[Point]]:
+    """Return, by goal, the points that searches set aside and that no other sweep measured as often as it planned."""
+    found: dict[str, frozenset[Point]] = {}
+    seen = list(sweeps)
+    for goal in {goal for sweep in seen for goal in sweep.aside}:
+        left = frozenset[Point]().union(*(sweep.aside.get(goal, frozenset()) for sweep in seen))
+        found[goal] = left - {
+            run.point for sweep in seen for run in sweep.runs if run.point not in sweep.aside.get(goal, frozenset())
+        }
+    return found

@@ -32,6 +32,7 @@ class Alike:
         seen: their runs as they are there.
         busy: every point of that work as it was measured, without idling.
         runs: their runs as they were measured.
+        aside: those that a search for the goal gave up.
     """
 
     work: str
@@ -42,6 +43,7 @@ class Alike:
     seen: Mapping[Point, Sequence[Run]]
     busy: tuple[PointSummary, ...]
     runs: Mapping[Point, Sequence[Run]]
+    aside: frozenset[Point]
 
     @property
     def metric(self) -> str:
@@ -87,7 +89,25 @@ def answer_of(alike: Alike) -> Answer:
 
 
 def _best(alike: Alike, found: Sequence[Candidate]) -> Choice | None:
-    return choose([one.summary for one in found if one.kept], alike.seen, alike.metric)
+    return choose(_compared(alike, [one.summary for one in found if one.kept]), alike.seen, alike.metric)
+
+
+def _compared(alike: Alike, kept: Sequence[PointSummary]) -> Sequence[PointSummary]:
+    """Return the points to compare, of those that keep the bounds.
+
+    What a search gave up is unlikely to be better than the best that it did not, and so need not be compared where that
+    one keeps the bounds. Where it does not, every point may be the best that does.
+    """
+    figures = [
+        (figure.value, summary)
+        for summary in alike.summaries
+        if summary.point not in alike.aside and (figure := summary.metric(alike.metric)) is not None
+    ]
+    if not figures:
+        return kept
+    best = max if METRICS[alike.metric].higher_is_better else min
+    _, first = best(figures, key=lambda entry: entry[0])
+    return [one for one in kept if one.point not in alike.aside] if first in kept else kept
 
 
 def _costs(alike: Alike, found: Sequence[Candidate], choice: Choice) -> Iterator[BoundCost]:

@@ -21,7 +21,7 @@ from powerlab.search.proposals import proposed_modes
 _T = TypeVar("_T", int, float)
 _E = TypeVar("_E", bound=StrEnum)
 ALL_MODES = "all"
-
+_EPSILON = "1%"
 
 _LISTS = (
     ("--batch", "N,...", "1", "images per inference, such as 1,4-8"),
@@ -116,8 +116,7 @@ def add_plan_arguments(
     search.add_argument(
         "--search-epsilon",
         metavar="PERCENT",
-        default="1%",
-        help="stop when no other point can be better by more than PERCENT, 95 %% confidence (default: 1%%)",
+        help=f"stop when no other point can be better by more than PERCENT, 95 %% confidence (default: {_EPSILON}%)",
     )
     search.add_argument(
         "--goal", metavar="NAME,...", help=f"what to find the best of (default: {','.join(SEARCH_GOALS)})"
@@ -214,10 +213,13 @@ def _epsilon(args: argparse.Namespace) -> float:
     if not args.search:
         if args.goal is not None:
             raise PowerlabError("--goal says what to search for; add --search, or leave it out.")
+        if args.search_epsilon is not None:
+            raise PowerlabError("--search-epsilon says when a search stops; add --search, or leave it out.")
         return 0.0
-    percent = _percentage("--search-epsilon", args.search_epsilon)
+    word = _EPSILON if args.search_epsilon is None else args.search_epsilon
+    percent = _percentage("--search-epsilon", word)
     if percent <= 0:
-        raise PowerlabError(f"invalid --search-epsilon {args.search_epsilon.strip()!r}: give a percentage above 0.")
+        raise PowerlabError(f"invalid --search-epsilon {word.strip()!r}: give a percentage above 0.")
     return percent
 
 

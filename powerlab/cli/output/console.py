@@ -14,12 +14,24 @@ _ID_LENGTH = 36
 _TRAILING_BLANKS = re.compile(r" +(?=(\x1b\[[0-9;]*m)*$)")
 
 
+class OutputConsole(Console):
+    """A console on standard output whose reader may close the pipe, as head(1) does, and then ends the command."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to main(), which has an exit status of its own for that; rich would exit with 1, a failure.
+
+        Raises:
+            BrokenPipeError: always.
+        """
+        raise BrokenPipeError
+
+
 def table_console() -> Console:
     """Return a console on standard output; if that is not a terminal, it is wide enough for every table.
 
     Names from users and files are printed verbatim, including brackets and colons.
     """
-    console = Console(markup=False, emoji=False)
+    console = OutputConsole(markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     return console

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from powerlab.analysis.comparable import compare_by
+from powerlab.analysis.comparable import compare_by, left_out
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.covariates import corrected_ratio
 from powerlab.analysis.dimensions import pair_words
@@ -33,11 +33,11 @@ def compare_named(sets: Sequence[RunSet], names: Sequence[str], ignored: Sequenc
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(_document(sets, compared)), indent=2).decode())
     else:
-        _show(sets, compared)
+        _show(sets, compared, ignored)
     return EXIT_OK
 
 
-def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
+def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison], ignored: Sequence[str]) -> None:
     console = table_console()
     console.print(f"Baseline: {sets[0].label}")
     console.print()
@@ -45,7 +45,7 @@ def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
         _show_metric(console, one)
     for about in surroundings(sets, compared[0]):
         print_neatly(console, Text(about.statement), *([Text(f"  {about.caution}")] if about.caution else []))
-    for line in mixtures(sets):
+    for line in (*left_out(sets, ignored), *mixtures(sets)):
         print_neatly(console, Text(line))
     for line in corrections(compared):
         print_neatly(console, Text(f"  {line}"))

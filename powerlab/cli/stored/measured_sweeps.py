@@ -7,12 +7,14 @@ from itertools import islice
 from pathlib import Path
 
 from powerlab.analysis.operating_point.devices import MeasuredSweep, check_run_count
+from powerlab.analysis.searched import set_aside
 from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.said import say
 from powerlab.cli.stored.sweeps import find_sweeps
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.records import SweepRecord
 from powerlab.sources.identifiers import device_id
 from powerlab.sources.opening import kept_files
 from powerlab.sources.source import RunChoice, Source, SweepChoice
@@ -39,6 +41,7 @@ def find_measured(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, .
                 device_name=sweep.device,
                 simulated=sweep.simulated,
                 runs=sweep.runs,
+                aside=set_aside(sweep.runs, sweep.plan),
             )
             for sweep in find_sweeps(word, args)
         )
@@ -57,20 +60,23 @@ def _of_model(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
         if not records and args.device is None:
             _check_known(source, word)
         check_run_count(sum(record.stored_run_count for record in records), word)
-        found = tuple(
-            MeasuredSweep(
-                sweep_id=record.id,
-                device_id=record.device_id,
-                device_name=record.device_name,
-                simulated=record.simulated,
-                runs=tuple(source.runs(RunChoice(sweep_id=record.id, model=word))),
-            )
-            for record in records
-        )
+        found = tuple(_measured(source, record, word) for record in records)
         if found:
             runs = counted(sum(len(sweep.runs) for sweep in found), "run")
             say(source, f"{counted(len(found), 'sweep')} of {word}, {runs}")
     return found
+
+
+def _measured(source: Source, record: SweepRecord, model: str) -> MeasuredSweep:
+    runs = tuple(source.runs(RunChoice(sweep_id=record.id, model=model)))
+    return MeasuredSweep(
+        sweep_id=record.id,
+        device_id=record.device_id,
+        device_name=record.device_name,
+        simulated=record.simulated,
+        runs=runs,
+        aside=set_aside(runs, record.plan),
+    )
 
 
 def _check_known(source: Source, word: str) -> None:

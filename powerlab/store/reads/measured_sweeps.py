@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from powerlab.analysis.operating_point.devices import MeasuredSweep, check_run_count
+from powerlab.analysis.searched import set_aside
 from powerlab.protocol.records import SweepRecord
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
@@ -50,10 +51,12 @@ def sweeps_of_model(session: Session, model: str, device_id: str | None) -> tupl
 
 def _measured(session: Session, record: SweepRecord, model: str | None) -> MeasuredSweep:
     filters = RunFilter(sweep_id=record.id, model=model)
+    runs = tuple(run for _, run in queries.stream_runs(session, filters))
     return MeasuredSweep(
         sweep_id=record.id,
         device_id=record.device_id,
         device_name=record.device_name,
         simulated=record.simulated,
-        runs=tuple(run for _, run in queries.stream_runs(session, filters)),
+        runs=runs,
+        aside=set_aside(runs, record.plan),
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from powerlab.analysis.searched import in_contest
 from powerlab.analysis.summary import METHOD, summarise
 from powerlab.protocol.records import OVER
 from powerlab.store.reads.answers import answers_of, packed_answers
-from powerlab.store.reads.queries import runs_of_sweep
+from powerlab.store.reads.queries import runs_of_sweep, sweep
 from powerlab.store.reads.sweep_results import packed
 from powerlab.store.tables import JobRow, SweepSummaryRow
 
@@ -24,7 +25,7 @@ def keep_summaries(session: Session, sweep_id: str) -> bool:
     runs = runs_of_sweep(session, sweep_id)
     summaries = summarise(runs)
     row = SweepSummaryRow(sweep_id=sweep_id, method=METHOD, run_count=len(runs), document=packed(summaries))
-    row.answers = packed_answers(answers_of(summaries, runs))
+    row.answers = packed_answers(answers_of(in_contest(summaries, sweep(session, sweep_id).plan), runs))
     session.merge(row)
     return True
 

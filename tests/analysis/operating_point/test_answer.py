@@ -197,3 +197,35 @@ def test_devices_are_answered_apart_and_one_that_cannot_says_why():
     assert "power while running of at most 8 W is missed by" in unable.problem
     with pytest.raises(PowerlabError, match=r"a: no point.*; b: no point"):
         of_devices(sweeps, asked(power="1W"))
+
+
+ONCE_OR_TWICE = [run for run in RUNS if run.point != SLOW or run.repeat < 2]
+"""A search has not measured the slow point as often as the others."""
+ASIDE = {"efficiency": frozenset({SLOW})}
+
+
+def test_what_a_search_gave_up_is_not_compared():
+    assert only(asked(), ONCE_OR_TWICE).decision is Decision.NOT_ENOUGH_DATA
+    (answer,) = operating_points(ONCE_OR_TWICE, asked(), ASIDE)
+    assert (answer.best.point, answer.decision, answer.beaten) == (BATCH, Decision.WINNER, 1)
+
+
+@pytest.mark.parametrize(
+    "question", [asked(power="11W"), asked("throughput"), asked(rate="25")], ids=["bound", "other goal", "idling"]
+)
+def test_what_a_search_gave_up_may_still_be_best_at_anything_else(question):
+    (answer,) = operating_points(ONCE_OR_TWICE, question, ASIDE)
+    assert answer == only(question, ONCE_OR_TWICE)
+    assert answer.decision is Decision.NOT_ENOUGH_DATA
+
+
+def test_what_one_sweep_gave_up_and_another_measured_is_compared():
+    def measured(name, runs, aside):
+        return MeasuredSweep(
+            sweep_id=name, device_id="a", device_name="a", simulated=False, runs=tuple(runs), aside=aside
+        )
+
+    search = measured("search", ONCE_OR_TWICE, ASIDE)
+    grid = measured("grid", [run for run in RUNS if run.point == SLOW], {})
+    (alone,), (both,) = (of_devices(sweeps, asked()).items for sweeps in ([search], [search, grid]))
+    assert (alone.answers[0].beaten, both.answers[0].beaten) == (1, 2)

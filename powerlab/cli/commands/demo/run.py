@@ -14,13 +14,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.demo.plan import demo_plan
 from powerlab.cli.commands.serve import DEFAULT_PORT
 from powerlab.cli.commands.sweep.requests import find_device, follow, print_sweep
+from powerlab.cli.output.console import OutputConsole
 from powerlab.cli.output.sweep_report import answer, notes
 from powerlab.cli.process.children import check_alive, child, powerlab_command
 from powerlab.client import Client
@@ -51,7 +50,7 @@ class _Phases:
 def demonstrate(args: argparse.Namespace) -> int:
     """Run the demo and return the exit status."""
     signal.signal(signal.SIGTERM, _interrupt)
-    console = Console()
+    console = OutputConsole()
     state = _make(args.state)
     database = args.database or str(state / "powerlab.db")
     phases = _Phases()

@@ -162,12 +162,13 @@ def _tensors(infos: tuple[TensorInfo, ...]) -> list[dict[str, object]]:
 
 
 def _print_info(document: dict[str, object]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from powerlab.cli.output.console import OutputConsole
 
     loaded, optimised = document["operators_loaded"], document["operators_optimised"]
     assert isinstance(loaded, dict) and isinstance(optimised, dict)  # noqa: S101, PT018  made above
-    console = Console()
+    console = OutputConsole()
     print(f"model       {document['model']}")
     for label in ("inputs", "outputs"):
         tensors = document[label]

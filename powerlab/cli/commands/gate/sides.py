@@ -20,7 +20,7 @@ def candidate_of(args: argparse.Namespace) -> tuple[SweepRuns, ...]:
     """Return the sweeps of the change; raises PowerlabError where there are none, or of several devices."""
     if not args.sweeps:
         raise PowerlabError("a gate judges sweeps; name at least one, or give --plan to see how many it takes.")
-    found = _distinct(sweep for word in args.sweeps for sweep in _found(word, args))
+    found = _distinct(sweep for word in dict.fromkeys(args.sweeps) for sweep in _found(word, args))
     _check_device(found)
     return found
 
@@ -34,7 +34,7 @@ def baseline_of(args: argparse.Namespace, candidate: Sequence[SweepRuns] = ()) -
     names = _names(args)
     found = _distinct(
         sweep
-        for word in args.baseline or [DEFAULT_BASELINE]
+        for word in dict.fromkeys(args.baseline or [DEFAULT_BASELINE])
         for sweep in (_named(names[word], args, candidate) if word in names else _found(word, args, list(names)))
     )
     judged = {sweep.id for sweep in candidate}

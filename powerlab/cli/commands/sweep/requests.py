@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from powerlab.analysis.searched import runs_in_contest, search_notes
 from powerlab.analysis.summary import PointSummary
 from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
@@ -17,6 +18,7 @@ from powerlab.cli.arguments.devices import found_devices, in_common, several_fro
 from powerlab.cli.arguments.plan import plan_from
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
+from powerlab.cli.output.sweep_report import answer
 from powerlab.cli.output.sweep_table import sweep_table
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.said import say
@@ -25,13 +27,14 @@ from powerlab.client.labs import Labs
 from powerlab.client.models import full_names
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import short
+from powerlab.domain.run import Run
 from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Each
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import OVER, DeviceRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
 from powerlab.sources.identifiers import campaign_id, device_id, sweep_id, sweep_ids
 from powerlab.sources.server import ServerSource
-from powerlab.sources.source import SweepChoice
+from powerlab.sources.source import RunChoice, SweepChoice
 
 _POLL_S = 1.0
 
@@ -61,7 +64,8 @@ def _say_campaign(args: argparse.Namespace, campaign: CampaignRecord) -> int:
 
 
 def _queued(record: SweepRecord) -> str:
-    return f"{record.id}: {record.planned_run_count} runs queued for {record.place}"
+    most = "at most " if record.plan.search_percent else ""
+    return f"{record.id}: {most}{record.planned_run_count} runs queued for {record.place}"
 
 
 def request_from(args: argparse.Namespace, api: Client) -> SweepRequest | CampaignRequest:
@@ -117,11 +121,19 @@ def list_all(args: argparse.Namespace) -> int:
 def show(args: argparse.Namespace) -> int:
     """Show a sweep's state and table; of a campaign those of all its sweeps."""
     with open_source(args) as source:
-        found = [(source.sweep(one), source.summaries(one)) for one in sweep_ids(source, args.sweep)]
-        say(source, ", ".join(f"sweep {record.id}" for record, _ in found))
-    for record, summaries in found:
-        print_sweep(record, summaries, as_json=args.json)
+        records = [source.sweep(one) for one in sweep_ids(source, args.sweep)]
+        say(source, ", ".join(f"sweep {record.id}" for record in records))
+        for record in records:
+            print_sweep(record, source.summaries(record.id), as_json=args.json)
+            if record.plan.search_percent and record.stored_run_count and not args.json:
+                _print_search(record, list(source.runs(RunChoice(sweep_id=record.id))))
     return EXIT_OK
+
+
+def _print_search(record: SweepRecord, runs: Sequence[Run]) -> None:
+    """Print what a search has found, and what it has measured for that."""
+    found = answer(runs_in_contest(runs, record.plan))
+    print_neatly(table_console(), *search_notes(runs, record.plan, interrupted=record.interrupted), *found)
 
 
 def watch(args: argparse.Namespace) -> int:
@@ -129,6 +141,8 @@ def watch(args: argparse.Namespace) -> int:
     api = connect(args.server)
     record = follow(api, find_sweep(api, args.sweep).id)
     print_sweep(record, api.summaries(record.id), as_json=args.json)
+    if record.plan.search_percent and record.stored_run_count and not args.json:
+        _print_search(record, list(api.runs(sweep_id=record.id)))
     return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
 
 
