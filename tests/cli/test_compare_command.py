@@ -185,15 +185,18 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(database, capsys, wo
 
 
 def test_sweeps_without_a_common_point_are_told_how_to_meet(file, tmp_path, capsys):
-    plan = replace(PLAN, modes=("15W",))
-    other = ResultsFile(tmp_path, "other", device(), plan)
-    for run in runs_of("other", plan):
-        other.add(run)
-    other.close()
+    def written(name, plan):
+        results = ResultsFile(tmp_path, name, device(), plan)
+        for run in runs_of(name, plan):
+            results.add(replace(run, id=f"{name}-{run.id}"))
+        results.close()
+        return results
+
+    other = written("other", replace(PLAN, modes=("15W",)))
     sentence = refused(capsys, "compare", str(file), str(other.path))
     assert "they differ in mode; --ignore mode compares them all the same." in sentence
     assert "against" in said(capsys, "compare", str(file), str(other.path), "--ignore", "mode")
-    three = said(capsys, "compare", str(file), str(other.path), str(file))
+    three = said(capsys, "compare", str(file), str(other.path), str(written("third", PLAN).path))
     assert " ".join(sentence.removeprefix("powerlab: ").split()) in " ".join(three.split())
 
 
