@@ -62,6 +62,7 @@ def test_the_best_point_of_a_sweep_and_of_a_model(client, agent, measured):
         ({"p99": "soon"}, 422, "invalid p99 'soon'"),
         ({"accuracy": "90%"}, 422, "top-1 accuracy on labelled images"),
         ({"goal": "speed"}, 422, "there is no goal 'speed'"),
+        ({"p98": "30ms"}, 422, "there is no parameter 'p98' (did you mean p99?); choose from: sweep_id, model,"),
         ({"model": "resnet50"}, 422, "give either sweep_id, or model"),
         ({"device_id": "x"}, 422, "give either sweep_id, or model"),
         ({"sweep_id": str(uuid.UUID(int=1))}, 404, "there is no sweep"),

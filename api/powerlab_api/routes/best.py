@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from powerlab.analysis.operating_point.devices import OperatingPoints, of_devices
 from powerlab.analysis.operating_point.question import parse_question
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.reads.measured_sweeps import sweep_measured, sweeps_of_model
 from powerlab_api.dependencies import ReadSession
@@ -23,6 +25,7 @@ Goal = Annotated[
 
 @router.get("", dependencies=[Requires.viewer], response_model=OperatingPoints)
 def read_best(
+    request: Request,
     session: ReadSession,
     *,
     sweep_id: Annotated[str | None, Query(description="the points of this sweep")] = None,
@@ -59,9 +62,17 @@ def read_best(
         "agreement": agreement,
         "accuracy": accuracy,
     }
+    _check_words(request.query_params.keys(), ("sweep_id", "model", "device_id", "goal", *bounds, "rate", "battery"))
     question = parse_question(goal, bounds, rate, battery)
     if (sweep_id is None) == (model is None) or (sweep_id is not None and device_id is not None):
         raise PowerlabError("give either sweep_id, or model with or without device_id.")
     if sweep_id is not None:
         return written(of_devices([sweep_measured(session, sweep_id)], question))
     return written(of_devices(sweeps_of_model(session, model or "", device_id), question))
+
+
+def _check_words(given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse a parameter that does not exist: a bound that is left out without a word makes another answer."""
+    for word in given:
+        if word not in known:
+            raise PowerlabError(f"there is no parameter {word!r}{meant(word, known)}; choose from: {', '.join(known)}.")
