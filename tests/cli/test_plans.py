@@ -131,6 +131,13 @@ def test_threads_left_out_are_one_and_what_every_mode_has(modes, core_count, thr
     assert plan_from(words(modes=modes), device(core_count), CAPABILITIES).threads == threads
 
 
+def test_a_graphics_processor_alone_has_no_threads_to_choose():
+    with pytest.raises(PowerlabError, match="--threads counts threads of the cores, and a graphics processor has no"):
+        plan_from(words(processor="gpu", threads="1,2"), device(), CAPABILITIES)
+    assert plan_from(words(processor="gpu", threads="1"), device(), CAPABILITIES).threads == (1,)
+    assert plan_from(words(processor="gpu,cpu", threads="1,2"), device(), CAPABILITIES).threads == (1, 2)
+
+
 def test_all_modes_are_those_that_need_no_reboot():
     assert plan_from(words(modes=" all "), device(), CAPABILITIES).modes == ("current", "MAXN", "MODE_15W")
     assert plan_from(words(modes="MAXN, MODE_10W,"), device(), CAPABILITIES).modes == ("MAXN", "MODE_10W")

@@ -159,8 +159,9 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         PowerlabError: an option has an invalid value.
     """
     named = _modes(args.modes, capabilities)
-    threads = counts("--threads", args.threads) if args.threads else _default_threads(named, device, capabilities)
-    proposed = _proposed(args, named, threads, capabilities)
+    processors = tuple(processor_of(word) for word in _words(args.processor))
+    threads = _threads(args, processors) or _default_threads(named, device, capabilities)
+    proposed = _proposed(args, named, threads, processors, capabilities)
     modes = (*named, *proposed)
     level = LEVELS[Rigour(args.rigour)]
 
@@ -178,7 +179,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         batch_sizes=counts("--batch", args.batch),
         modes=modes,
         engines=_words(args.engine),
-        processors=tuple(processor_of(word) for word in _words(args.processor)),
+        processors=processors,
         precisions=_words(args.precision),
         scenarios=tuple(_member(Scenario, word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
@@ -224,14 +225,17 @@ def _epsilon(args: argparse.Namespace) -> float:
 
 
 def _proposed(
-    args: argparse.Namespace, named: tuple[str, ...], threads: tuple[int, ...], capabilities: Capabilities
+    args: argparse.Namespace,
+    named: tuple[str, ...],
+    threads: tuple[int, ...],
+    processors: tuple[Processor, ...],
+    capabilities: Capabilities,
 ) -> tuple[str, ...]:
     """Return the power modes to try beside the named ones; none where nobody asked for proposals."""
     if not args.propose_modes:
         return ()
     if not args.search:
         raise PowerlabError("--propose-modes adds many power modes, which takes a search; add --search.")
-    processors = [processor_of(word) for word in _words(args.processor)]
     found = tuple(name for name in proposed_modes(capabilities.modes, max(threads), processors) if name not in named)
     if not found:
         raise PowerlabError(
@@ -288,6 +292,17 @@ def _modes(text: str, capabilities: Capabilities) -> tuple[str, ...]:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _threads(args: argparse.Namespace, processors: tuple[Processor, ...]) -> tuple[int, ...]:
+    """Return the thread counts asked for; an empty tuple where none are."""
+    threads = counts("--threads", args.threads) if args.threads else ()
+    if set(processors) == {Processor.GPU} and threads not in ((), (1,)):
+        raise PowerlabError(
+            "--threads counts threads of the cores, and a graphics processor has no such choice; leave it out, or add "
+            "cpu to --processor."
+        )
+    return threads
 
 
 def _default_threads(modes: tuple[str, ...], device: Device, capabilities: Capabilities) -> tuple[int, ...]:
