@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backend_answers import HERE, PEERS, TOLERANCE, difference, loaded
-from engine_models import light_model, onnx_bytes
+from engine_models import light_model, onnx_bytes, saturating_peers
 from onnx import helper
 
 from powerlab.backends.packages import installed_version
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.target.tiers import choose_tier
 from powerlab.measure.output_check import largest_difference
 from requires import missing
 
@@ -56,12 +55,9 @@ def test_bfloat16_is_near_and_is_not_float32(engine):
 
 @pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino", "litert"} & set(HERE)))
 def test_int8_is_the_same_quantized_model_everywhere(engine, tmp_path, monkeypatch):
-    """Of random weights and random images; in OpenVINO and LiteRT sums are rounded elsewhere.
-
-    On x86 without VNNI, ONNX Runtime and OpenVINO add products of bytes in pairs that saturate at 16 bits.
-    """
+    """Of random weights and random images; in OpenVINO and LiteRT sums are rounded elsewhere."""
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
-    saturates = engine != "litert" and choose_tier().name in ("sse4", "avx2") and "vnni" not in choose_tier().bytes
+    saturates = engine != "litert" and saturating_peers()
     apart = difference(engine, "squeezenet", precision="int8")
     assert 1e-4 < apart < (0.2 if saturates else 0.1)
     builtin, peer = (loaded(one, "squeezenet", precision="int8") for one in ("builtin", engine))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Calibration:
         ranges: tensor -> the numbers that its integers span, at least.
         equalized: whether that is of the network with its channels evened out.
         means: input of a layer with weights -> the mean of each channel: axis 1 of images, the last axis else.
+        shapes: input -> the shape of one image of it.
     """
 
     method: str
@@ -41,6 +42,7 @@ class Calibration:
     ranges: Mapping[str, tuple[float, float]]
     means: Mapping[str, tuple[float, ...]]
     equalized: bool = False
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def random_batches(graph: Graph, images: int = RANDOM_IMAGES, seed: int = SEED) -> list[Arrays]:
@@ -54,6 +56,11 @@ def random_batches(graph: Graph, images: int = RANDOM_IMAGES, seed: int = SEED) 
 def batch_of(graph: Graph) -> int:
     """Return how many images a batch of a graph has: the first axis of its first input."""
     return graph.inputs[0].shape[0] if graph.inputs and graph.inputs[0].shape else 1
+
+
+def image_shapes(graph: Graph) -> dict[str, tuple[int, ...]]:
+    """Return the shape of one image of each input, whatever the batch."""
+    return {info.name: (1, *info.shape[1:]) if info.shape else () for info in graph.inputs}
 
 
 def checked_batches(graph: Graph, batches: Sequence[Arrays]) -> Sequence[Arrays]:
@@ -117,7 +124,14 @@ def calibrate(
     ends, means = _ends(observed, batches, names, weighted)
     counts = _counts(observed, batches, ends) if METHODS[method].counts else {}
     ranges = {name: METHODS[method].choose(Seen(*ends[name], counts.get(name))) for name in names}
-    return Calibration(method=method, images=len(batches) * batch_of(graph), random=random, ranges=ranges, means=means)
+    return Calibration(
+        method=method,
+        images=len(batches) * batch_of(graph),
+        random=random,
+        ranges=ranges,
+        means=means,
+        shapes=image_shapes(graph),
+    )
 
 
 def _ends(

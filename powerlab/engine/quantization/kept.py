@@ -1,9 +1,14 @@
-"""Calibrations are kept: one file a model, named by the hash of its content, in powerlab's state directory."""
+"""Calibrations are kept in powerlab's state directory, named by the hash of the model's content.
+
+One that somebody gave data for is of the model, whatever the size of its images; one by random numbers is of one size,
+because tensors have other ranges at another.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,27 +21,22 @@ from powerlab.engine.quantization.calibrate import Calibration
 from powerlab.state_dir import state_dir
 
 
-def calibration_file(model: str | Path) -> Path | None:
-    """Return where the calibration of a model is kept; None where there is no such model."""
-    digest = model_digest(model, cache_folder(), os.cpu_count() or 1)
-    if digest is None:
-        return None
-    return state_dir() / "calibrations" / f"{hashlib.sha256(digest.encode()).hexdigest()}.json"
-
-
-def kept_calibration(model: str | Path) -> Calibration | None:
-    """Return the calibration that is kept of a model; None where there is none.
+def kept_calibration(model: str | Path, shapes: Mapping[str, tuple[int, ...]]) -> Calibration | None:
+    """Return the calibration that is kept of a model for images of the given shapes; None where there is none.
 
     Raises:
         PowerlabError: its file is damaged.
     """
-    path = calibration_file(model)
-    if path is None or not path.is_file():
-        return None
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Calibration)
-    except (OSError, msgspec.DecodeError) as error:
-        raise PowerlabError(f"{path} is no calibration ({error}); remove it, and calibrate the model again.") from None
+    for path in (_file(model, {}), _file(model, shapes)):
+        if path is None or not path.is_file():
+            continue
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Calibration)
+        except (OSError, msgspec.DecodeError) as error:
+            raise PowerlabError(
+                f"{path} is no calibration ({error}); remove it, and calibrate the model again."
+            ) from None
+    return None
 
 
 def keep_calibration(model: str | Path, calibration: Calibration) -> None:
@@ -45,10 +45,20 @@ def keep_calibration(model: str | Path, calibration: Calibration) -> None:
     Raises:
         PowerlabError: it cannot be written.
     """
-    path = calibration_file(model)
+    path = _file(model, calibration.shapes if calibration.random else {})
     if path is None:
         return
     try:
         write_whole(path, msgspec.json.encode(calibration))
     except OSError as error:
         raise PowerlabError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def _file(model: str | Path, shapes: Mapping[str, tuple[int, ...]]) -> Path | None:
+    """Return where a calibration is kept; None where there is no such model."""
+    digest = model_digest(model, cache_folder(), os.cpu_count() or 1)
+    if digest is None:
+        return None
+    sizes = "".join(f" {name} {'x'.join(map(str, shape))}" for name, shape in sorted(shapes.items()))
+    kind = "random" if shapes else "data"
+    return state_dir() / "calibrations" / f"{hashlib.sha256(f'{kind} {digest}{sizes}'.encode()).hexdigest()}.json"

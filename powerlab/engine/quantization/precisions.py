@@ -7,7 +7,7 @@ from pathlib import Path
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.quantization.calibrate import Calibration, calibrate
+from powerlab.engine.quantization.calibrate import Calibration, calibrate, image_shapes
 from powerlab.engine.quantization.equalize import equalized
 from powerlab.engine.quantization.kept import keep_calibration, kept_calibration
 from powerlab.engine.quantization.prepare import prepared_for_quantization
@@ -28,7 +28,7 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
     """Return a loaded graph in a precision.
 
     For int8, the calibration that is kept of the model decides its scales. Where there is none, the model is calibrated
-    with seeded random inputs, one image a batch, and that is kept.
+    with seeded random inputs of this size, one image a batch, and that is kept for this size.
 
     Raises:
         PowerlabError: there is no such precision, or the model cannot be quantized.
@@ -44,7 +44,7 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
 
 
 def _calibration(graph: Graph, prepared: Graph, model: str | Path) -> Calibration:
-    kept = kept_calibration(model)
+    kept = kept_calibration(model, image_shapes(graph))
     if kept is not None:
         return kept
     made = calibrate(_of_one_image(graph, prepared, model))

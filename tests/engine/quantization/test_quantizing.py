@@ -161,6 +161,18 @@ def test_a_session_in_int8_keeps_its_calibration(trained, tmp_path, monkeypatch)
         Session(trained, threads=1, precision="int8")
 
 
+def test_random_calibrations_are_of_one_size_and_those_by_data_of_the_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    folder = tmp_path / "calibrations"
+    for pixels, batch, files in ((64, 1, 1), (96, 1, 2), (64, 2, 2)):
+        Session("squeezenet", batch_size=batch, shapes={"x": (batch, 3, pixels, pixels)}, precision="int8")
+        assert len(list(folder.iterdir())) == files
+    graph = prepared_for_quantization(load_graph("squeezenet", {"x": (1, 3, 64, 64)}))
+    keep_calibration("squeezenet", calibrate(graph, random_batches(graph)))
+    Session("squeezenet", shapes={"x": (1, 3, 80, 80)}, precision="int8")
+    assert len(list(folder.iterdir())) == 3
+
+
 @pytest.mark.parametrize(("precision", "least_db"), [("fp16w", 45), ("int8w", 24), ("int4w", 10)])
 def test_weights_alone_in_fewer_bits(precision, least_db, trained):
     images, _ = pictures(BATCH, 7)
