@@ -152,6 +152,7 @@ class Board:
                     written[setting] = None
                     try:
                         knob.write(self._sysroot, setting)
+                        refused.pop(setting, None)
                     except (PowerlabError, OSError):
                         refused[setting] = None
         failures = [failure for setting in refused if (failure := self._failure(setting))]
