@@ -115,9 +115,13 @@ def test_networks_give_the_same_bits_image_by_image(monkeypatch, model):
     }
     looped = session.run(inputs)
     monkeypatch.setattr(image_loop, "_LEAST_BYTES", 1 << 40)
-    whole = Session(graph, threads=2).run(inputs)
+    whole = Session(graph, threads=2)
+    expected = whole.run(inputs)
+    # What weights cost an image decides between algorithms, too, which round differently.
+    alike = [kernel for kernel, _ in session.steps()] == [kernel for kernel, _ in whole.steps()]
     for name, value in looped.items():
-        np.testing.assert_array_equal(value, whole[name])
+        tolerance = 0 if alike else 1e-5 * np.abs(expected[name]).max()
+        np.testing.assert_allclose(value, expected[name], rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(
