@@ -79,9 +79,12 @@ def test_a_step_of_training_has_a_layer_for_each_direction_and_update(model):
 
 
 def test_a_worker_repeats_a_step_in_chunks(model):
-    steps, repeated = answers(load_of(model), RepeatStep(step=1, duration_s=0.05, margin_s=0.01))
-    chunks = chunks_of(repeated)
-    assert chunks.count.min() > 1  # a step of this network takes microseconds
+    for _ in range(5):  # a step of this network takes microseconds, unless the machine is busy just when it is timed
+        steps, repeated = answers(load_of(model), RepeatStep(step=1, duration_s=0.05, margin_s=0.01))
+        chunks = chunks_of(repeated)
+        if chunks.count.min() > 1:
+            break
+    assert chunks.count.min() > 1
     assert chunks.step_ns.shape == (chunks.start_ns.size, 0)
     assert chunks.end_ns[-1] - chunks.start_ns[0] >= 0.04e9
     assert isinstance(steps, Steps)
