@@ -147,6 +147,7 @@ def test_a_chart_that_never_comes_does_not_keep_a_page_from_following(live: Live
     expect(page.locator("#now .phase")).to_have_text("timed")
     live.stop()
     expect(page.locator("#offline")).to_contain_text("does not answer")
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_home_marks_a_device_that_has_fallen_silent(live: LiveSite, page: Page) -> None:
