@@ -123,7 +123,7 @@ class Board:
             value = now.get(key_of(setting))
             if value is not None and setting.target.endswith(_SHOWS_WHAT_RUNS):
                 continue
-            if value != setting.value and not (value and thermal_caps.explains(self._sysroot, setting, value)):
+            if not self._is_as_wanted(setting, value):
                 found = "cannot be read" if value is None else f"reads {value}"
                 return f"{setting.knob} {setting.target} should be {setting.value} and {found}"
         return None
@@ -142,31 +142,41 @@ class Board:
         refused: dict[Setting, None] = {}
         for knob in self._knobs.values():
             own = [setting for setting in previous if setting.knob == knob.name]
-            # To write one may move another, as a limit moves the opposite one: what differs then is written once more.
-            # To read all after each write instead takes seconds on a machine of a hundred cores.
-            for always in (touched, frozenset[Key]()):
-                due = self._different(knob, own, always)
-                if not due:
-                    break
-                for setting in due:
-                    written[setting] = None
-                    try:
-                        knob.write(self._sysroot, setting)
-                        refused.pop(setting, None)
-                    except (PowerlabError, OSError):
-                        refused[setting] = None
+            now = self._values(knob) if own else {}
+            due = [one for one in own if now.get(key_of(one)) != one.value or key_of(one) in touched]
+            self._try(knob, due, refused)
+            # To write one may move another, as a limit moves the opposite one, or leave a range that cannot be read
+            # before the rest is written. To read all after each write instead takes seconds on a machine of a hundred
+            # cores.
+            now = self._values(knob) if due else {}
+            late = [
+                one
+                for one in (own if due else ())
+                if not self._is_as_wanted(one, now.get(key_of(one))) and (key_of(one) in now or one not in due)
+            ]
+            self._try(knob, late, refused)
+            written |= dict.fromkeys((*due, *late))
         failures = [failure for setting in refused if (failure := self._failure(setting))]
         if failures:
             raise failures[0]
         self.check(previous, "putting the previous settings back")
         return tuple(written)
 
-    def _different(self, knob: Knob, wanted: Sequence[Setting], touched: frozenset[Key]) -> list[Setting]:
-        """Return those settings of a knob that are not as wanted or were touched."""
-        if not wanted:
-            return []
-        now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
-        return [one for one in wanted if now.get(key_of(one)) != one.value or key_of(one) in touched]
+    def _values(self, knob: Knob) -> dict[Key, str]:
+        return {key_of(setting): setting.value for setting in self._read_knob(knob)}
+
+    def _is_as_wanted(self, setting: Setting, value: str | None) -> bool:
+        """Tell whether a setting has its value, or a lower one because heat holds it there for now."""
+        return value == setting.value or bool(value and thermal_caps.explains(self._sysroot, setting, value))
+
+    def _try(self, knob: Knob, settings: Iterable[Setting], refused: dict[Setting, None]) -> None:
+        """Write settings; ``refused`` gets those that are, and loses those that are not any more."""
+        for setting in settings:
+            try:
+                knob.write(self._sysroot, setting)
+                refused.pop(setting, None)
+            except (PowerlabError, OSError):
+                refused[setting] = None
 
     def _failure(self, setting: Setting) -> PowerlabError | None:
         try:
