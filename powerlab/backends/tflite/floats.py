@@ -131,7 +131,8 @@ def _scale_shift(writer: Writer, node: Node) -> None:
     _sum(writer, node, (scaled, writer.constant(node, "shift", summands)))
 
 
-def _pool_options(writer: Writer, node: Node, padding: int) -> Any:
+def pool_options(writer: Writer, node: Node, padding: int) -> Any:
+    """Return the options of a pool with kernel and strides, on floats or bytes."""
     (height, width), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
     sizes = {"filterHeight": height, "filterWidth": width, "strideH": stride_h, "strideW": stride_w}
     return writer.options("Pool2D", padding=padding, **sizes)
@@ -143,7 +144,7 @@ def _max_pool(writer: Writer, node: Node) -> None:
     low, _ = cast("tuple[float, float]", made_by.attributes.get("clamp", NO_CLAMP)) if made_by else NO_CLAMP
     fill = None if low >= 0 else np.array(LOWEST)
     x, padding = writer.windows(node, integers(node, "kernel"), fill=fill)
-    writer.emit("MAX_POOL_2D", (x,), writer.of_graph(node.outputs[0]), _pool_options(writer, node, padding))
+    writer.emit("MAX_POOL_2D", (x,), writer.of_graph(node.outputs[0]), pool_options(writer, node, padding))
 
 
 def _average_pool(writer: Writer, node: Node) -> None:
@@ -153,7 +154,7 @@ def _average_pool(writer: Writer, node: Node) -> None:
     x, padding = writer.windows(node, kernel)
     if counts and padding == writer.schema.Padding.SAME:
         x, padding = writer.padded(node, x, pads, None), writer.schema.Padding.VALID
-    kind, options = "AVERAGE_POOL_2D", _pool_options(writer, node, padding)
+    kind, options = "AVERAGE_POOL_2D", pool_options(writer, node, padding)
     if counts or not any(pads) or padding == writer.schema.Padding.SAME:
         writer.emit(kind, (x,), output, options)
         return
@@ -196,7 +197,8 @@ def _lrn(writer: Writer, node: Node) -> None:
     writer.emit("LOCAL_RESPONSE_NORMALIZATION", (source,), output, options)
 
 
-def _resize(writer: Writer, node: Node) -> None:
+def resize(writer: Writer, node: Node) -> None:
+    """Repeat pixels, of floats or bytes."""
     source, output = writer.of_graph(node.inputs[0]), writer.of_graph(node.outputs[0])
     size = writer.constant(node, "size", np.array(writer.shape(output)[1:3]))
     writer.emit("RESIZE_NEAREST_NEIGHBOR", (source, size), output, writer.options("ResizeNearestNeighbor"))
@@ -273,7 +275,7 @@ FLOATS: dict[str, Callable[[Writer, Node], None]] = {
     "MaxPool": _max_pool,
     "Multiply": _multiply,
     "Reshape": _reshape,
-    "Resize": _resize,
+    "Resize": resize,
     "ScaleShift": _scale_shift,
     "Silu": _silu,
     "Softmax": _softmax,

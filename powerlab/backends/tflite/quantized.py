@@ -12,6 +12,7 @@ from typing import cast
 
 import numpy as np
 
+from powerlab.backends.tflite.floats import pool_options, resize
 from powerlab.backends.tflite.writer import SIGN, Quantization, Writer
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
@@ -203,11 +204,10 @@ def _pool(writer: Writer, node: Node) -> None:
         keep = writer.options("Reducer", keepDims=True)
         _clamped_after(writer, node, lambda output: writer.emit("MEAN", inputs, output, keep))
         return
-    kernel, (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
     largest = node.attributes["kind"] == "max"
-    source, padding = writer.windows(node, kernel, fill=np.array(-SIGN, np.int8) if largest else None)
-    sizes = {"filterHeight": kernel[0], "filterWidth": kernel[1], "strideH": stride_h, "strideW": stride_w}
-    options = writer.options("Pool2D", padding=padding, **sizes)
+    fill = np.array(-SIGN, np.int8) if largest else None
+    source, padding = writer.windows(node, integers(node, "kernel"), fill=fill)
+    options = pool_options(writer, node, padding)
     output = writer.of_graph(node.outputs[0])
     if largest:
         writer.emit("MAX_POOL_2D", (source,), output, options)
@@ -234,30 +234,20 @@ def _view(writer: Writer, node: Node) -> None:
     writer.emit("RESHAPE", (source, writer.constant(node, "shape", np.array(shape))), output, options)
 
 
-def _resize(writer: Writer, node: Node) -> None:
+def _convert(writer: Writer, node: Node) -> None:
+    """Make bytes of floats, or floats of bytes."""
     source, output = (writer.of_graph(name) for name in (node.inputs[0], node.outputs[0]))
-    size = writer.constant(node, "size", np.array(writer.shape(output)[1:3]))
-    writer.emit("RESIZE_NEAREST_NEIGHBOR", (source, size), output, writer.options("ResizeNearestNeighbor"))
-
-
-def _quantize(writer: Writer, node: Node) -> None:
-    source, output = (writer.of_graph(name) for name in (node.inputs[0], node.outputs[0]))
-    writer.emit("QUANTIZE", (source,), output, writer.options("Quantize"))
-
-
-def _dequantize(writer: Writer, node: Node) -> None:
-    source, output = (writer.of_graph(name) for name in (node.inputs[0], node.outputs[0]))
-    writer.emit("DEQUANTIZE", (source,), output, writer.options("Dequantize"))
+    writer.emit(node.op_type.upper(), (source,), output, writer.options(node.op_type))
 
 
 QUANTIZED: dict[str, Callable[[Writer, Node], None]] = {
-    "Dequantize": _dequantize,
+    "Dequantize": _convert,
     "QuantAdd": _add,
     "QuantConcat": _concat,
     "QuantConv": _conv,
     "QuantPool": _pool,
-    "QuantResize": _resize,
+    "QuantResize": resize,
     "QuantScale": _scale,
     "QuantView": _view,
-    "Quantize": _quantize,
+    "Quantize": _convert,
 }
