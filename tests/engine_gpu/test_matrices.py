@@ -24,12 +24,13 @@ TOLERANCE = 2e-3
 """Of numbers stored in 16 bits, summed in 32, relative to the largest."""
 
 TILES = {
-    "one of each": (1, 1, 1, 1, 1),
-    "wide": (2, 1, 2, 1, 3),
-    "high": (1, 2, 1, 2, 2),
-    "the rule's": (2, 2, 2, 2, 4),
+    "one of each": (1, 1, 1, 1, 1, 1),
+    "wide": (2, 1, 2, 1, 3, 1),
+    "high": (1, 2, 1, 2, 2, 1),
+    "the rule's": (2, 2, 2, 2, 4, 1),
+    "parts": (1, 2, 2, 1, 1, 4),
 }
-"""Subgroups across and down, matrices of each along pixels and outputs, and along inputs at once."""
+"""Subgroups across and down, matrices of each along pixels and outputs, along inputs at once, and parts."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +49,9 @@ def as_gpu(target, monkeypatch):
 
 
 def method(target, tiles, **more):
-    across, down, pixels, blocks, depth = TILES[tiles]
+    across, down, pixels, blocks, depth, parts = TILES[tiles]
     lanes = across * target.subgroup_lanes
-    sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth}
+    sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth, "parts": parts}
     return Method(kernel=MATRICES, matrix=target.matrices[0], **sizes, **more)
 
 

@@ -11,20 +11,23 @@ from engine_models import load_bytes, onnx_bytes
 from onnx import helper
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice.candidates import candidates, fits
+from powerlab.engine.gpu.choice.candidates import candidates
 from powerlab.engine.gpu.choice.matrices import matrix_methods
 from powerlab.engine.gpu.choice.method import BYTES_MATRICES, CACHED, MATRICES, SHARED, SHARED_HALF, Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
+from powerlab.engine.gpu.choice.shared import fits
 from powerlab.engine.gpu.target import Target
 
 RANDOM = np.random.default_rng(5)
 TILES = [
     Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2),
     Method(kernel=SHARED, lanes=16, pixels=1, blocks=1, down=2, depth=3),
+    Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2, parts=5),
 ]
 METHODS = {
     "tiles": TILES[0],
     "odd tiles": TILES[1],
+    "parts": TILES[2],
     "winograd 2": Method(lanes=16, pixels=2, blocks=2, winograd=2),
     "winograd 4": Method(lanes=32, pixels=1, blocks=1, winograd=4),
     "winograd of tiles": Method(kernel=SHARED, lanes=8, pixels=2, blocks=1, down=2, depth=4, winograd=4),
@@ -121,5 +124,5 @@ def test_a_gpu_with_units_for_matrices_is_asked_for_what_it_lists(maker):
 
 def test_matrices_need_their_shared_memory():
     wide = replace(GPU, subgroup_lanes=32, matrices=((16, 16, 16),))
-    small = replace(wide, shared_bytes=8192)
+    small = replace(wide, shared_bytes=16384)
     assert 0 < len(matrix_methods(SHAPE, small, Numbers.FP16)) < len(matrix_methods(SHAPE, wide, Numbers.FP16))

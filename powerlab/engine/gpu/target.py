@@ -14,6 +14,9 @@ MatrixSize = tuple[int, int, int]
 
 NO_MATRIX: MatrixSize = (0, 0, 0)
 
+UNKNOWN_CORES = 16
+"""Assumed where a driver does not tell: Vulkan itself does not ask for it, and few extensions do."""
+
 _BROADCAST_LANES = 8
 """Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
 
@@ -26,6 +29,7 @@ class Target:
         largest_bytes: of what a kernel sees at once.
         shared_bytes: of a work group.
         group_size: invocations of a work group at most.
+        cores: that have shared memory of their own.
         broadcasts: whether lanes load weights for each other; a processor that stands in for a GPU needs that.
         half_arithmetic: whether it computes with 16-bit numbers.
         dot_product: whether it multiplies and sums four 8-bit numbers at once.
@@ -37,6 +41,7 @@ class Target:
     largest_bytes: int
     shared_bytes: int = 16384
     group_size: int = 128
+    cores: int = UNKNOWN_CORES
     broadcasts: bool = False
     half_arithmetic: bool = False
     dot_product: bool = False
@@ -51,6 +56,7 @@ def target_of(info: Any) -> Target:
         largest_bytes=info.largest_buffer_bytes,
         shared_bytes=info.shared_bytes,
         group_size=info.group_size,
+        cores=info.cores or UNKNOWN_CORES,
         broadcasts=info.kind == PROCESSOR and info.subgroup_lanes >= _BROADCAST_LANES,
         half_arithmetic=info.half_arithmetic,
         dot_product=info.dot_product,

@@ -84,6 +84,7 @@ void bind_info(nb::module_& module) {
       .def_prop_ro("matrices", [](const DeviceInfo& info) { return triples(info.matrices); })
       .def_prop_ro("byte_matrices", [](const DeviceInfo& info) { return triples(info.byte_matrices); })
       .def_ro("queues", &DeviceInfo::queues)
+      .def_ro("cores", &DeviceInfo::cores)
       .def_ro("tick_ns", &DeviceInfo::tick_ns);
 }
 

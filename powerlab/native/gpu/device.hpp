@@ -42,6 +42,7 @@ struct DeviceInfo {
   std::vector<MatrixSize> matrices;       // of 16-bit numbers, sums in 32
   std::vector<MatrixSize> byte_matrices;  // of signed bytes, sums in 32 bits
   std::uint32_t queues;                   // that compute at the same time
+  std::uint32_t cores;                    // with shared memory of their own; 0 where the driver does not tell
   double tick_ns;                         // of its timestamps; 0 where it has none
   std::uint32_t tick_bits;                // that count; those above are zero
 };
@@ -50,6 +51,7 @@ constexpr const char* kHalfArithmetic = "VK_KHR_shader_float16_int8";
 constexpr const char* kMatrices = "VK_KHR_cooperative_matrix";
 constexpr const char* kMemoryModel = "VK_KHR_vulkan_memory_model";
 constexpr const char* kSubgroupSizes = "VK_EXT_subgroup_size_control";
+constexpr const char* kCores = "VK_NV_shader_sm_builtins";
 constexpr const char* kDotProduct = "VK_KHR_shader_integer_dot_product";
 
 // The loader, opened once, and an instance. Throws std::runtime_error with a sentence where there is none.

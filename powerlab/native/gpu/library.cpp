@@ -69,6 +69,16 @@ std::uint32_t subgroup_lanes(const vk::Functions& f, vk::PhysicalDevice device) 
   return shares ? subgroups.size : 0;
 }
 
+std::uint32_t cores(const vk::Functions& f, vk::PhysicalDevice device) {
+  if (!has_extension(f, device, kCores)) return 0;
+  vk::CoreProperties found;
+  vk::Properties2 all{};
+  all.type = vk::Type::kPhysicalDeviceProperties2;
+  all.next = &found;
+  f.GetPhysicalDeviceProperties2(device, &all);
+  return found.cores;
+}
+
 // Every product of matrices that a device's units compute; none where it has no such units, or lacks what they need.
 std::vector<vk::CooperativeMatrixProperties> matrix_products(const vk::Functions& f, vk::Instance instance,
                                                              vk::PhysicalDevice device) {
@@ -135,6 +145,7 @@ DeviceInfo described(const vk::Functions& f, vk::Instance instance, vk::Physical
           .matrices = halves ? sizes_of(products, vk::kFloat16, vk::kFloat32) : std::vector<MatrixSize>(),
           .byte_matrices = bytes ? sizes_of(products, vk::kSint8, vk::kSint32) : std::vector<MatrixSize>(),
           .queues = family.queues,
+          .cores = cores(f, device),
           .tick_ns = family.timestamp_bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
           .tick_bits = family.timestamp_bits};
 }

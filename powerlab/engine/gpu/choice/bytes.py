@@ -14,20 +14,17 @@ _CACHED = ((32, 4), (32, 2), (16, 4), (16, 2), (64, 1), (32, 8))
 """Lanes, pixels; the rule's first."""
 _SHARED = ((8, 4, 2, 8, 4), (8, 4, 2, 4, 4), (8, 4, 2, 8, 8), (16, 4, 2, 8, 4), (8, 8, 2, 8, 4), (8, 2, 4, 8, 4))
 """Lanes, pixels, blocks, lanes down, depth."""
-_SHARED_PIXELS, _SHARED_BLOCKS = 64, 4
-"""Of a product that is worth shared memory, at least."""
-
 _WORD_BYTES, _CORNER_BYTES = 4, 16
 
 
 def rule_of_bytes(shape: ConvShape, target: Target) -> Method:
     """Return what is chosen where nothing was timed.
 
-    Through the caches on a processor that stands in for a GPU, and where little is shared. A GPU takes its units for
-    products of matrices where it has them, else shared memory.
+    Through the caches on a processor that stands in for a GPU. A GPU takes its units for products of matrices where it
+    has them, else shared memory.
     """
     blocks = blocks_of(shape)
-    if target.broadcasts or shape.pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
+    if target.broadcasts:
         return _cached(*_CACHED[0])
     by_matrices = next(iter(matrix_methods(shape, target, Numbers.INT8)), None)
     return by_matrices or _shared(*_SHARED[0 if blocks >= _SHARED[0][3] * _BLOCKS else 1])
@@ -57,5 +54,5 @@ def _shared(lanes: int, pixels: int, blocks: int, down: int, depth: int) -> Meth
 def _fits(method: Method, target: Target) -> bool:
     """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/quant_tiled.glsl``."""
     pixels = method.lanes * method.pixels
-    needed = _WORD_BYTES * method.depth * (pixels + 4 * method.tile_blocks) + _CORNER_BYTES * pixels
+    needed = 2 * _WORD_BYTES * method.depth * (pixels + 4 * method.tile_blocks) + _CORNER_BYTES * pixels
     return method.lanes * method.down <= target.group_size and needed <= target.shared_bytes

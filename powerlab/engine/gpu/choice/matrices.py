@@ -7,12 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice.filling import filling
 from powerlab.engine.gpu.choice.method import BYTES_MATRICES, MATRICES, Method, Numbers
 from powerlab.engine.gpu.target import MatrixSize, Target
 
 _SUM_BYTES, _CORNER_BYTES, _PADDING_BYTES = 4, 16, 16
-_STAGED = 32
-"""Inputs that lie in shared memory at once, about."""
+_STAGED_BYTES = 64
+"""Of a pixel, that lie in shared memory at once, about."""
+
+_TILES = (
+    (2, 2, 2, 2),
+    (2, 4, 4, 2),
+    (2, 2, 4, 2),
+    (2, 2, 2, 4),
+    (2, 2, 1, 2),
+    (2, 2, 2, 1),
+    (4, 1, 2, 2),
+    (2, 1, 1, 1),
+)
+"""Subgroups across and down, matrices of each along pixels and outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +66,26 @@ class MatrixTiles:
     def fits(self, target: Target, element_bytes: int) -> bool:
         """Tell whether a device has the lanes and the shared memory for elements of so many bytes.
 
-        Values lie pixel by pixel, 16-bit weights input by input and weights of one byte output by output.
+        Two halves of each: values lie pixel by pixel, 16-bit weights input by input and weights of one byte output by
+        output. Of 16-bit numbers there are whole 16 bytes along inputs and outputs, and results take the place of one
+        half at least.
         """
         m, n, k = self.size
         inputs, subgroups = self.depth * k, self.across * self.down
-        lines, length = (inputs, self.outputs) if element_bytes > 1 else (self.outputs, inputs)
-        values = self.rows * (inputs * element_bytes + _PADDING_BYTES + _CORNER_BYTES)
-        weights = lines * (length * element_bytes + _PADDING_BYTES)
-        needed = values + weights + subgroups * m * n * _SUM_BYTES
-        return 0 < subgroups * target.subgroup_lanes <= target.group_size and needed <= target.shared_bytes
+        wide = element_bytes > 1
+        lines, length = (inputs, self.outputs) if wide else (self.outputs, inputs)
+        values = self.rows * (inputs * element_bytes + _PADDING_BYTES)
+        half = values + lines * (length * element_bytes + _PADDING_BYTES)
+        results = subgroups * self.blocks * m * n * _SUM_BYTES
+        needed = self.rows * _CORNER_BYTES + half + (max(half, results) if wide else half + results)
+        whole = not wide or inputs % 8 == self.outputs % 8 == 0
+        return whole and 0 < subgroups * target.subgroup_lanes <= target.group_size and needed <= target.shared_bytes
 
 
 def matrix_tiles(
     sizes: Sequence[MatrixSize], pixels: int, outputs: int, target: Target, element_bytes: int
 ) -> Iterator[MatrixTiles]:
-    """Yield tiles for a product of so many pixels by so many output channels, those that the rule takes first.
+    """Yield tiles for a product of so many pixels by so many output channels, of the largest matrices first.
 
     Args:
         sizes: of the matrices that the device's units take.
@@ -77,14 +95,14 @@ def matrix_tiles(
         element_bytes: of what is multiplied.
     """
     for size in sorted(sizes, key=math.prod, reverse=True):
-        for across, down, rows, columns in ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 4, 2), (4, 1, 2, 2), (2, 1, 1, 1)):
+        for across, down, rows, columns in _TILES:
             tiles = MatrixTiles(
                 size=size,
                 across=across,
                 down=down,
                 pixels=rows,
                 blocks=columns,
-                depth=max(1, _STAGED // size[2]),
+                depth=max(1, _STAGED_BYTES // size[2] // element_bytes),
             )
             wasted = tiles.outputs >= 2 * outputs or tiles.rows >= 2 * pixels
             if tiles.fits(target, element_bytes) and (not wasted or (rows, columns) == (1, 1)):
@@ -98,9 +116,10 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
         Numbers.FP16: (MATRICES, target.matrices, 2),
         Numbers.INT8: (BYTES_MATRICES, target.byte_matrices, 1),
     }[numbers]
-    outputs = shape.outputs // shape.groups
-    return [
-        Method(
+    found = []
+    for one in matrix_tiles(sizes, shape.pixels, shape.outputs // shape.groups, target, element_bytes):
+        filled = filling(shape, (one.rows, one.outputs, one.depth * one.size[2]), target)
+        method = Method(
             kernel=kernel,
             lanes=one.across * target.subgroup_lanes,
             pixels=one.pixels,
@@ -108,6 +127,7 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
             down=one.down,
             depth=one.depth,
             matrix=one.size,
+            parts=filled.parts if kernel == MATRICES else 1,
         )
-        for one in matrix_tiles(sizes, shape.pixels, outputs, target, element_bytes)
-    ]
+        found.append((-math.prod(one.size), filled.cost, len(found), method))
+    return [method for *_, method in sorted(found)]

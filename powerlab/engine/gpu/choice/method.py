@@ -38,6 +38,8 @@ class Method:
         depth: input blocks that lie in shared memory at once; for matrices, along input channels.
         winograd: rows and columns of output tiles; 0: no Winograd.
         matrix: pixels, output channels and input channels of a product of matrices; zeros: none.
+        parts: that the window is cut into along input channels and taps, each summed by work groups of its own; only for
+            kernels on numbers in shared memory.
     """
 
     kernel: str = CACHED
@@ -48,6 +50,7 @@ class Method:
     depth: int = 1
     winograd: int = 0
     matrix: MatrixSize = NO_MATRIX
+    parts: int = 1
 
     @property
     def tile_blocks(self) -> int:

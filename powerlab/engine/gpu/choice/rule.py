@@ -9,6 +9,7 @@ from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.bytes import rule_of_bytes
 from powerlab.engine.gpu.choice.matrices import matrix_methods
 from powerlab.engine.gpu.choice.method import MATRICES, SHARED, Chooser, Method, Numbers, blocks_of
+from powerlab.engine.gpu.choice.shared import shared_methods
 from powerlab.engine.gpu.target import Target
 
 WINOGRAD_TILES = {Numbers.FP32: (2, 4), Numbers.FP16: (2,), Numbers.INT8: ()}
@@ -18,9 +19,6 @@ _FEW_PIXELS = 256
 """Up to so many a lane computes two pixels of four blocks, else four of two."""
 
 _LANES, _LEAST_LANES = 32, 8
-_SHARED_PIXELS, _SHARED_BLOCKS = 64, 4
-"""Of a product that is worth shared memory, at least."""
-
 _WINOGRAD_CHANNELS = 32
 _WINOGRAD_SIDES = ((4, 24), (2, 12))
 """Tiles of Winograd, and the sides of an image from which on the rule takes them: found by timing on lavapipe."""
@@ -39,18 +37,17 @@ def by_rule(target: Target) -> Chooser:
             return rule_of_bytes(shape, target)
         product = rule_product(shape, target, numbers)
         tiles = 0 if product.kernel == MATRICES else _winograd(shape, target, numbers)
-        return replace(product, winograd=tiles)
+        return replace(product, winograd=tiles, parts=1) if tiles else product
 
     return choose
 
 
 def rule_product(shape: ConvShape, target: Target, numbers: Numbers) -> Method:
     """Return the rule's tiles of the matrix product of floats."""
-    blocks = blocks_of(shape)
-    if target.broadcasts or shape.pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
-        return _cached(shape.pixels, blocks)
+    if target.broadcasts:
+        return _cached(shape.pixels, blocks_of(shape))
     by_matrices = next(iter(matrix_methods(shape, target, numbers)), None)
-    return by_matrices or Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=8 if blocks >= 16 else 4, depth=2)
+    return by_matrices or shared_methods(shape, target, SHARED)[0]
 
 
 def suits_winograd(shape: ConvShape) -> bool:

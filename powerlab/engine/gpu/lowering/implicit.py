@@ -16,7 +16,7 @@ from powerlab.engine.ir.graph import Node
 
 
 def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
-    """Append one implicit matrix product; groups fill whole blocks."""
+    """Append one implicit matrix product, and what adds its parts where there are several; groups fill whole blocks."""
     x, made, groups, window = conv.x, conv.made, conv.groups, conv.window
     in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
     tile = method.tile_blocks
@@ -26,24 +26,42 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
     (function, numbers), (out, source, residual) = conv.finish, places
     pixel_tiles = -(-made.images * made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
     across = min(pixel_tiles, MOST_GROUPS)
+    vectors = groups * out_blocks * made.images * made.pixels
+    cut = method.parts > 1
+    sums = builder.room(4 * vectors * method.parts, 4) if cut else out
     builder.emit(
         method.kernel,
         node,
         (
-            *(out, source, builder.constant(weights)),
-            *(builder.constant(conv.filled_bias(tiles * tile), floats=True), residual or source),
+            *(sums, source, builder.constant(weights)),
+            *(builder.constant(conv.filled_bias(tiles * tile), floats=True), source if cut else residual or source),
         ),
-        constants=_constants(method, builder.target, function, residual=residual is not None),
-        push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks),
-        groups=(across, groups * tiles, -(-pixel_tiles // across)),
+        constants=_constants(method, builder.target, function, residual=residual is not None, point=window.is_point),
+        push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_cut(method)),
+        groups=(across, groups * tiles * method.parts, -(-pixel_tiles // across)),
     )
+    if cut:
+        shifts = builder.constant(conv.filled_bias(out_blocks), floats=True)
+        builder.emit_flat(
+            "sum_parts",
+            node,
+            (out, sums, shifts, residual or sums),
+            vectors,
+            constants=(function, int(residual is not None)),
+            push=(*numbers, vectors, method.parts, made.pixels, groups * out_blocks),
+        )
 
 
-def _constants(method: Method, target: Target, function: int, *, residual: bool) -> tuple[int, ...]:
+def _cut(method: Method) -> tuple[int, ...]:
+    """Return the push constant of kernels that may take a part of a window."""
+    return () if method.kernel == CACHED else (method.parts,)
+
+
+def _constants(method: Method, target: Target, function: int, *, residual: bool, point: bool) -> tuple[int, ...]:
     """Return a kernel's specialization constants."""
     lanes = method.lanes * method.down
     if method.kernel == MATRICES:
-        return (lanes, function, int(residual), *method.matrix_constants(target.subgroup_lanes))
+        return (lanes, function, int(residual), *method.matrix_constants(target.subgroup_lanes), int(point))
     usual = (lanes, function, method.blocks, method.pixels, int(residual))
     own = (int(target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
     return (*usual, *own)

@@ -8,13 +8,13 @@
 layout(constant_id = 2) const bool RESIDUAL = false;
 layout(constant_id = 3) const bool FLOATS = false;
 
-layout(binding = 0) writeonly buffer Out { uint made[]; };
-layout(binding = 1) writeonly buffer OutFloats { T4 floats[]; };
-layout(binding = 2) readonly buffer X { uint x[]; };
-layout(binding = 3) readonly buffer Weights { uint weights[]; };
-layout(binding = 4) readonly buffer Begin { ivec4 begin[]; };  // of sums
-layout(binding = 5) readonly buffer Multipliers { vec4 multipliers[]; };
-layout(binding = 6) readonly buffer Residual { uint residual[]; };
+layout(binding = 0) restrict writeonly buffer Out { uint made[]; };
+layout(binding = 1) restrict writeonly buffer OutFloats { T4 floats[]; };
+layout(binding = 2) restrict readonly buffer X { uint x[]; };
+layout(binding = 3) restrict readonly buffer Weights { uint weights[]; };
+layout(binding = 4) restrict readonly buffer Begin { ivec4 begin[]; };  // of sums
+layout(binding = 5) restrict readonly buffer Multipliers { vec4 multipliers[]; };
+layout(binding = 6) restrict readonly buffer Residual { uint residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;

@@ -1,32 +1,38 @@
 // For work groups that take TILE_PIXELS pixels and TILE_BLOCKS blocks of outputs at a time: where a group stands, where the
 // window of each pixel begins, and what lies where in it.
 
-// Number and count of its lanes, its tile of the outputs of its group of channels, its first pixel of all, the blocks of a
-// window, and where its weights begin.
+// Number of its lane, its tile of the outputs of its group of channels, its part of the window, its first pixel of all, the
+// blocks of a window, and where its weights begin.
 #define FIND_TILE                                                                                                      \
-  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);                                       \
-  const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;                                                    \
-  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;                               \
+  const int lane = int(gl_LocalInvocationID.x), tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;                \
+  const int tile = int(gl_WorkGroupID.y) % tiles, line = int(gl_WorkGroupID.y) / tiles;                                \
+  const int group = line % p.groups, part = line / p.groups;                                                           \
   const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;                       \
   const int out_size = p.out_h * p.out_w, count = p.images * out_size, depth = p.kernel_h * p.kernel_w * p.in_blocks;  \
   const int from = (group * tiles + tile) * depth * 4 * TILE_BLOCKS;
 
-shared ivec3 corners[TILE_PIXELS];  // where the image begins, row, column
+const int LANES = int(gl_WorkGroupSize.x);
+
+shared ivec4 corners[TILE_PIXELS];  // where the image begins, row, column; where the pixel's results begin, or -1
 
 void find_corners(int first, int group) {
   const int size = p.out_h * p.out_w, last = p.images * size - 1;
-  for (int m = int(gl_LocalInvocationID.x); m < TILE_PIXELS; m += int(gl_WorkGroupSize.x)) {
+  for (int m = int(gl_LocalInvocationID.x); m < TILE_PIXELS; m += LANES) {
     const int at = min(first + m, last), image = at / size, pixel = at - image * size, row = pixel / p.out_w;
-    corners[m] = ivec3((image * p.groups + group) * p.in_blocks * p.in_h * p.in_w, row * p.stride_h - p.pad_h,
-                       (pixel - row * p.out_w) * p.stride_w - p.pad_w);
+    corners[m] = ivec4((image * p.groups + group) * p.in_blocks * p.in_h * p.in_w, row * p.stride_h - p.pad_h,
+                       (pixel - row * p.out_w) * p.stride_w - p.pad_w,
+                       first + m > last ? -1 : (image * p.groups + group) * p.out_blocks * size + pixel);
   }
 }
 
+// Division of what is below 2^20, by few instructions: a GPU has none for integers. With half of the least difference in
+// it, the quotient cannot be rounded across a whole number.
+int quotient(int dividend, int divisor) { return int((float(dividend) + 0.5) * (1.0 / float(divisor))); }
+
 // Where the block lies that is number ``at`` in the window of a pixel, tap by tap; the image's first where there is none.
-int place_of(int m, int at, out bool inside) {
-  const ivec3 corner = corners[m];
-  const int tap = at / p.in_blocks, tap_row = tap / p.kernel_w;
+int place_of(ivec4 corner, int at, out bool inside) {
+  const int tap = quotient(at, p.in_blocks), tap_row = quotient(tap, p.kernel_w);
   const int y = corner.y + tap_row * p.dilation_h, x_at = corner.z + (tap - tap_row * p.kernel_w) * p.dilation_w;
-  inside = tap_row < p.kernel_h && y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
+  inside = tap_row < p.kernel_h && uint(y) < uint(p.in_h) && uint(x_at) < uint(p.in_w);
   return corner.x + (inside ? (at - tap * p.in_blocks) * p.in_h * p.in_w + y * p.in_w + x_at : 0);
 }

@@ -19,17 +19,21 @@ layout(constant_id = FIRST_ID + 7) const int K = 16;
 const int TILE_PIXELS = ACROSS * PIXELS * M, TILE_BLOCKS = DOWN * BLOCKS * N / 4, DEPTH_BLOCKS = DEPTH * K / 4;
 const int SUM_VECTORS = M * N / 4;
 
-// Puts the sums of a subgroup, one matrix after another, where its lanes see them; USE(pixel, block, vector) gets each,
-// counted within the work group.
-#define FOR_ALL_SUMS(USE)                                                                                            \
+const int SUBGROUP = int(gl_WorkGroupSize.x) / (ACROSS * DOWN);
+
+// Puts the sums of a subgroup, BLOCKS matrices at a time, where its lanes see them: into RESULTS, room for BLOCKS *
+// SUM_VECTORS vectors of each subgroup; USE(pixel, block, vector) gets each, counted within the work group.
+#define FOR_ALL_SUMS(RESULTS, USE)                                                                                   \
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                      \
     [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                                    \
-      coopMatStore(sums[i * BLOCKS + b], results, subgroup * SUM_VECTORS, N / 4, gl_CooperativeMatrixLayoutRowMajor); \
-      barrier();                                                                                                     \
-      for (int e = int(gl_SubgroupInvocationID); e < SUM_VECTORS; e += int(gl_SubgroupSize)) {                       \
-        USE((across * PIXELS + i) * M + e % M, (down * BLOCKS + b) * N / 4 + e / M,                                  \
-            results[subgroup * SUM_VECTORS + e % M * (N / 4) + e / M])                                             \
-      }                                                                                                              \
-      barrier();                                                                                                     \
+      coopMatStore(sums[i * BLOCKS + b], RESULTS, (subgroup * BLOCKS + b) * SUM_VECTORS, N / 4,                      \
+                   gl_CooperativeMatrixLayoutRowMajor);                                                              \
     }                                                                                                                \
+    subgroupBarrier();                                                                                               \
+    [[unroll]] for (int e = int(gl_SubgroupInvocationID); e < BLOCKS * SUM_VECTORS; e += SUBGROUP) {                 \
+      const int b = e / SUM_VECTORS, v = e % SUM_VECTORS;                                                            \
+      USE((across * PIXELS + i) * M + v % M, (down * BLOCKS + b) * N / 4 + v / M,                                    \
+          RESULTS[(subgroup * BLOCKS + b) * SUM_VECTORS + v % M * (N / 4) + v / M])                                  \
+    }                                                                                                                \
+    subgroupBarrier();                                                                                               \
   }

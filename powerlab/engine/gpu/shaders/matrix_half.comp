@@ -1,5 +1,7 @@
 // A convolution by the units for products of matrices, of 16-bit numbers with sums in 32: what tiled.glsl computes, with
-// the same operands. Weights: [group][tile][tap][in block][4 inputs][TILE_BLOCKS].
+// the same operands, all of them read 8 numbers, 16 bytes, at a time. While the units multiply what lies in one half of
+// shared memory, what they multiply next is on its way to registers, and from there to the other half.
+// Weights: [group][tile][tap][in block][4 inputs][TILE_BLOCKS].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -10,28 +12,38 @@
 #include "matrices.glsl"
 
 layout(constant_id = 2) const bool RESIDUAL = false;
+layout(constant_id = 11) const bool POINT = false;  // whether windows are one pixel, always inside
 
-layout(binding = 0) writeonly buffer Out { T4 made[]; };
-layout(binding = 1) readonly buffer X { T4 x[]; };
-layout(binding = 2) readonly buffer Weights { T4 weights[]; };
-layout(binding = 3) readonly buffer Bias { vec4 bias[]; };
-layout(binding = 4) readonly buffer Residual { T4 residual[]; };
+layout(binding = 0) restrict writeonly buffer Out { T4 made[]; };
+layout(binding = 1) restrict readonly buffer X { uvec2 x[]; };
+layout(binding = 2) restrict readonly buffer Weights { uvec4 weights[]; };
+layout(binding = 3) restrict readonly buffer Bias { vec4 bias[]; };
+layout(binding = 4) restrict readonly buffer Residual { T4 residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;
   WINDOW_NUMBERS;
+  int parts;
 } p;
 
 #include "corners.glsl"
+#include "parts.glsl"
 
-const int VALUE_STRIDE = DEPTH_BLOCKS + 2, FACTOR_STRIDE = TILE_BLOCKS + 2;  // whole 16 bytes, other banks a row
-shared f16vec4 values[TILE_PIXELS * VALUE_STRIDE];         // [pixel][input]
-shared f16vec4 factors[DEPTH_BLOCKS * 4 * FACTOR_STRIDE];  // [input][output]
-shared vec4 results[ACROSS * DOWN * SUM_VECTORS];
+const int PAIRS = DEPTH_BLOCKS / 2, WIDTH = TILE_BLOCKS / 2;    // of blocks
+const int VALUE_STRIDE = PAIRS + 1, FACTOR_STRIDE = WIDTH + 1;  // other banks a row
+const int VALUES = TILE_PIXELS * PAIRS, FACTORS = DEPTH_BLOCKS * 4 * WIDTH;
+const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
+const int VALUE_ROOM = TILE_PIXELS * VALUE_STRIDE, FACTOR_ROOM = DEPTH_BLOCKS * 4 * FACTOR_STRIDE;
+const int ROOM = 2 * (VALUE_ROOM + FACTOR_ROOM), RESULT_ROOM = ACROSS * DOWN * BLOCKS * SUM_VECTORS;
+
+// Twice [pixel][8 inputs], then twice [input][8 outputs]; at the end results in their place.
+shared uvec4 staged[ROOM > RESULT_ROOM ? ROOM : RESULT_ROOM];
 
 void main() {
   FIND_TILE
   const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
+  const ivec2 own = part_of(part, depth);
+  const int in_size = p.in_h * p.in_w, last = from / 2 + depth * 4 * WIDTH - 1;
 
   coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[PIXELS * BLOCKS];
   [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) {
@@ -39,44 +51,84 @@ void main() {
   }
   find_corners(first, group);
   barrier();
+  ivec4 corner[VALUES_EACH];
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
 
-  for (int k = 0; k < depth; k += DEPTH_BLOCKS) {
-    for (int e = lane; e < DEPTH_BLOCKS * TILE_PIXELS; e += lanes) {
-      const int m = e % TILE_PIXELS, d = e / TILE_PIXELS;
-      bool inside;
-      const f16vec4 found = x[place_of(m, k + d, inside)];
-      values[m * VALUE_STRIDE + d] = inside ? found : f16vec4(0);
+  uvec4 value[VALUES_EACH], factor[FACTORS_EACH];
+#define FETCH(k)                                                                                                 \
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                             \
+    const int at = (k) + (lane + i * LANES) / TILE_PIXELS * 2;                                                     \
+    bool inside[2];                                                                                              \
+    int place[2];                                                                                                \
+    if (POINT) {                                                                                                 \
+      const int pixel = corner[i].x + corner[i].y * p.in_w + corner[i].z;                                        \
+      inside[0] = at < own.y;                                                                                    \
+      inside[1] = at + 1 < own.y;                                                                                \
+      place[0] = pixel + (inside[0] ? at * in_size : 0);                                                         \
+      place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);                                                   \
+    } else {                                                                                                     \
+      place[0] = place_of(corner[i], at, inside[0]);                                                             \
+      place[1] = place_of(corner[i], at + 1, inside[1]);                                                         \
+      inside[0] = inside[0] && at < own.y;                                                                       \
+      inside[1] = inside[1] && at + 1 < own.y;                                                                   \
+    }                                                                                                            \
+    const uvec2 low = x[place[0]], high = x[place[1]];                                                           \
+    value[i] = uvec4(inside[0] ? low : uvec2(0), inside[1] ? high : uvec2(0));                                   \
+  }                                                                                                              \
+  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                            \
+    factor[i] = weights[min(from / 2 + (k) * 4 * WIDTH + lane + i * LANES, last)]; /* beyond, values are 0 */      \
+  }
+#define KEEP(half_of)                                                                                            \
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                             \
+    const int e = lane + i * LANES;                                                                              \
+    if (VALUES % LANES == 0 || e < VALUES) {                                                                     \
+      staged[half_of * VALUE_ROOM + e % TILE_PIXELS * VALUE_STRIDE + e / TILE_PIXELS] = value[i];                \
+    }                                                                                                            \
+  }                                                                                                              \
+  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                            \
+    const int e = lane + i * LANES;                                                                              \
+    if (FACTORS % LANES == 0 || e < FACTORS) {                                                                   \
+      staged[2 * VALUE_ROOM + half_of * FACTOR_ROOM + e / WIDTH * FACTOR_STRIDE + e % WIDTH] = factor[i];        \
+    }                                                                                                            \
+  }
+
+  FETCH(own.x)
+  KEEP(0)
+  barrier();
+  int now = 0;
+  for (int k = own.x; k < own.y; k += DEPTH_BLOCKS) {
+    const bool more = k + DEPTH_BLOCKS < own.y;
+    if (more) {
+      FETCH(k + DEPTH_BLOCKS)
     }
-    for (int e = lane; e < DEPTH_BLOCKS * 4 * TILE_BLOCKS; e += lanes) {
-      const int at = k * 4 * TILE_BLOCKS + e;  // beyond the last one, values are 0
-      factors[e / TILE_BLOCKS * FACTOR_STRIDE + e % TILE_BLOCKS] = weights[from + min(at, depth * 4 * TILE_BLOCKS - 1)];
-    }
-    barrier();
+    const int from_value = now * VALUE_ROOM, from_factor = 2 * VALUE_ROOM + now * FACTOR_ROOM;
     [[unroll]] for (int d = 0; d < DEPTH; ++d) {
       coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];
       [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        coopMatLoad(left[i], values, (across * PIXELS + i) * M * VALUE_STRIDE + d * K / 4, VALUE_STRIDE,
+        coopMatLoad(left[i], staged, from_value + (across * PIXELS + i) * M * VALUE_STRIDE + d * K / 8, VALUE_STRIDE,
                     gl_CooperativeMatrixLayoutRowMajor);
       }
       [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
         coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;
-        coopMatLoad(right, factors, d * K * FACTOR_STRIDE + (down * BLOCKS + b) * N / 4, FACTOR_STRIDE,
+        coopMatLoad(right, staged, from_factor + d * K * FACTOR_STRIDE + (down * BLOCKS + b) * N / 8, FACTOR_STRIDE,
                     gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (int i = 0; i < PIXELS; ++i) {
           sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);
         }
       }
     }
+    now ^= 1;
+    if (more) {
+      KEEP(now)
+    }
     barrier();
   }
 
-#define PUT(pixel, own, sum)                                                                               \
-  const int at = first + pixel, block = tile * TILE_BLOCKS + own, image = min(at, count - 1) / out_size;   \
-  if (at < count && block < p.out_blocks) {                                                                \
-    const int to = ((image * p.groups + group) * p.out_blocks + block) * out_size + at - image * out_size; \
-    vec4 v = sum + bias[group * tiles * TILE_BLOCKS + block];                                              \
-    if (RESIDUAL) v += vec4(residual[to]);                                                                 \
-    made[to] = T4(finish(v, p.low, p.high, p.slope, p.alpha, p.beta));                                     \
+  const int all = p.images * p.groups * p.out_blocks * out_size;
+#define PUT(pixel, own_block, sum)                                                                        \
+  const int to = corners[pixel].w, block = tile * TILE_BLOCKS + own_block;                                \
+  if (to >= 0 && block < p.out_blocks) {                                                                  \
+    put(part, to + block * out_size, all, group * tiles * TILE_BLOCKS + block, uintBitsToFloat(sum));     \
   }
-  FOR_ALL_SUMS(PUT)
+  FOR_ALL_SUMS(staged, PUT)
 }

@@ -12,7 +12,7 @@ const int TILE_ROWS = TILE_PIXELS, TILE_COLUMNS = 4 * TILE_BLOCKS, INNER = 4 * D
 const int LEFT_STRIDE = INNER + 8, RIGHT_STRIDE = TILE_COLUMNS + 8;  // whole 16 bytes, other banks a line
 #define SHARED float16_t
 #include "product_tiles.glsl"
-shared vec4 results[ACROSS * DOWN * SUM_VECTORS];
+shared vec4 results[ACROSS * DOWN * BLOCKS * SUM_VECTORS];
 
 void main() {
   const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
@@ -49,5 +49,5 @@ void main() {
   for (int c = 0; c < 4 && row < p.rows && column + c < p.columns; ++c) {                                    \
     made[batch.z + row * p.out_row + (column + c) * p.out_column] = T1(found[c]);                            \
   }
-  FOR_ALL_SUMS(PUT)
+  FOR_ALL_SUMS(results, PUT)
 }

@@ -11,14 +11,17 @@
 #include "corners.glsl"
 
 const int STRIDE = DEPTH_BLOCKS + 4, TILE_OUTPUTS = 4 * TILE_BLOCKS;  // other banks a row
-shared uint values[TILE_PIXELS * STRIDE];    // [pixel][4 inputs]
-shared uint factors[TILE_OUTPUTS * STRIDE];  // [output][4 inputs]
-shared ivec4 results[ACROSS * DOWN * SUM_VECTORS];
+const int VALUES = TILE_PIXELS * DEPTH_BLOCKS, FACTORS = TILE_OUTPUTS * DEPTH_BLOCKS;
+const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
+shared uint values[2 * TILE_PIXELS * STRIDE];    // [half][pixel][4 inputs]
+shared uint factors[2 * TILE_OUTPUTS * STRIDE];  // [half][output][4 inputs]
+shared ivec4 results[ACROSS * DOWN * BLOCKS * SUM_VECTORS];
 
 void main() {
   FIND_TILE
   const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
   const uint outside = uint(p.x_zero) * 0x01010101u;
+  const int last = from + depth * TILE_OUTPUTS - 1;
 
   coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[PIXELS * BLOCKS];
   [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) {
@@ -26,43 +29,71 @@ void main() {
   }
   find_corners(first, group);
   barrier();
+  ivec4 corner[VALUES_EACH];
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
 
+  uint value[VALUES_EACH], factor[FACTORS_EACH];
+#define FETCH(k)                                                                                           \
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
+    const int at = (k) + (lane + i * LANES) / TILE_PIXELS;                                                 \
+    bool inside;                                                                                           \
+    const uint found = x[place_of(corner[i], at, inside)];                                                 \
+    value[i] = at < depth ? (inside ? found : outside) ^ 0x80808080u : 0u;                                 \
+  }                                                                                                        \
+  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
+    factor[i] = weights[min(from + (k) * TILE_OUTPUTS + lane + i * LANES, last)]; /* beyond, values are 0 */ \
+  }
+#define KEEP(half_of)                                                                                      \
+  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
+    const int e = lane + i * LANES;                                                                        \
+    if (VALUES % LANES == 0 || e < VALUES) {                                                               \
+      values[(half_of * TILE_PIXELS + e % TILE_PIXELS) * STRIDE + e / TILE_PIXELS] = value[i];             \
+    }                                                                                                      \
+  }                                                                                                        \
+  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
+    const int e = lane + i * LANES;                                                                        \
+    if (FACTORS % LANES == 0 || e < FACTORS) {                                                             \
+      factors[(half_of * TILE_OUTPUTS + e % TILE_OUTPUTS) * STRIDE + e / TILE_OUTPUTS] = factor[i];        \
+    }                                                                                                      \
+  }
+
+  FETCH(0)
+  KEEP(0)
+  barrier();
+  int now = 0;
   for (int k = 0; k < depth; k += DEPTH_BLOCKS) {
-    for (int e = lane; e < DEPTH_BLOCKS * TILE_PIXELS; e += lanes) {
-      const int m = e % TILE_PIXELS, d = e / TILE_PIXELS;
-      bool inside;
-      const uint found = x[place_of(m, k + d, inside)];
-      values[m * STRIDE + d] = k + d < depth ? (inside ? found : outside) ^ 0x80808080u : 0u;
+    const bool more = k + DEPTH_BLOCKS < depth;
+    if (more) {
+      FETCH(k + DEPTH_BLOCKS)
     }
-    for (int e = lane; e < DEPTH_BLOCKS * TILE_OUTPUTS; e += lanes) {
-      const int at = k * TILE_OUTPUTS + e;  // beyond the last one, values are 0
-      factors[e % TILE_OUTPUTS * STRIDE + e / TILE_OUTPUTS] = weights[from + min(at, depth * TILE_OUTPUTS - 1)];
-    }
-    barrier();
+    const int from_value = now * TILE_PIXELS, from_factor = now * TILE_OUTPUTS;
     [[unroll]] for (int d = 0; d < DEPTH; ++d) {
       coopmat<int8_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];
       [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        coopMatLoad(left[i], values, (across * PIXELS + i) * M * STRIDE + d * K / 4, STRIDE,
+        coopMatLoad(left[i], values, (from_value + (across * PIXELS + i) * M) * STRIDE + d * K / 4, STRIDE,
                     gl_CooperativeMatrixLayoutRowMajor);
       }
       [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
         coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;
-        coopMatLoad(right, factors, (down * BLOCKS + b) * N * STRIDE + d * K / 4, STRIDE,
+        coopMatLoad(right, factors, (from_factor + (down * BLOCKS + b) * N) * STRIDE + d * K / 4, STRIDE,
                     gl_CooperativeMatrixLayoutColumnMajor);
         [[unroll]] for (int i = 0; i < PIXELS; ++i) {
           sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);
         }
       }
     }
+    now ^= 1;
+    if (more) {
+      KEEP(now)
+    }
     barrier();
   }
 
-#define PUT(pixel, own, sum)                                                                              \
-  const int at = first + pixel, block = tile * TILE_BLOCKS + own, image = min(at, count - 1) / out_size;  \
-  if (at < count && block < p.out_blocks) {                                                               \
-    const int channel = group * tiles * TILE_BLOCKS + block;                                              \
-    const int plane = (image * p.groups + group) * p.out_blocks + block;                                  \
-    put(plane * out_size + at - image * out_size, channel, sum + begin[channel]);                         \
+#define PUT(pixel, own, sum)                                            \
+  const int to = corners[pixel].w, block = tile * TILE_BLOCKS + own;    \
+  if (to >= 0 && block < p.out_blocks) {                                \
+    const int channel = group * tiles * TILE_BLOCKS + block;            \
+    put(to + block * out_size, channel, sum + begin[channel]);          \
   }
-  FOR_ALL_SUMS(PUT)
+  FOR_ALL_SUMS(results, PUT)
 }

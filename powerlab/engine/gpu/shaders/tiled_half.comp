@@ -4,5 +4,5 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common.glsl"
 #define S4 f16vec4
-#define IN_PARTS
+#define SHORT_SUMS
 #include "tiled.glsl"

@@ -87,6 +87,14 @@ struct SubgroupProperties {
   Bool quads_everywhere = 0;
 };
 
+// Of VK_NV_shader_sm_builtins.
+struct CoreProperties {
+  Type type = Type::kCoreProperties;
+  void* next = nullptr;
+  std::uint32_t cores = 0;
+  std::uint32_t subgroups = 0;
+};
+
 struct Storage16Features {
   Type type = Type::k16BitStorageFeatures;
   void* next = nullptr;

@@ -69,6 +69,7 @@ enum class Type : std::int32_t {
   kFloat16Int8Features = 1000082000,
   k16BitStorageFeatures = 1000083000,
   kSubgroupProperties = 1000094000,
+  kCoreProperties = 1000154001,
   kDriverProperties = 1000196000,
   kMemoryModelFeatures = 1000211000,
   kSubgroupSizeFeatures = 1000225002,

@@ -1,0 +1,36 @@
+"""Tiles in shared memory, for lanes that multiply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice.filling import filling
+from powerlab.engine.gpu.choice.method import Method, blocks_of
+from powerlab.engine.gpu.target import Target
+
+_VECTOR_BYTES = 16
+_TILES = (
+    *((8, 4, 2, 8, 2), (8, 4, 2, 4, 2), (16, 4, 2, 8, 2), (8, 2, 2, 4, 4)),
+    *((16, 8, 2, 8, 2), (16, 4, 2, 16, 2), (16, 8, 2, 16, 2)),
+)
+"""Lanes, pixels, blocks, lanes down, depth."""
+
+
+def shared_methods(shape: ConvShape, target: Target, kernel: str) -> list[Method]:
+    """Return the tiles of one kernel that a device has the lanes and the memory for, the rule's first."""
+    found = []
+    blocks = blocks_of(shape)
+    for lanes, pixels, each, down, depth in _TILES:
+        method = Method(kernel=kernel, lanes=lanes, pixels=pixels, blocks=each, down=down, depth=depth)
+        if fits(method, target) and (blocks >= each * down // 2 or not found):
+            filled = filling(shape, (lanes * pixels, 4 * each * down, 4 * depth), target)
+            found.append((filled.cost, len(found), replace(method, parts=filled.parts)))
+    return [method for *_, method in sorted(found)]
+
+
+def fits(method: Method, target: Target) -> bool:
+    """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/tiled.glsl``."""
+    pixels = method.lanes * method.pixels
+    vectors = 2 * method.depth * (pixels + 4 * method.tile_blocks) + pixels
+    return method.lanes * method.down <= target.group_size and vectors * _VECTOR_BYTES <= target.shared_bytes
