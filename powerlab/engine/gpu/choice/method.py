@@ -38,8 +38,8 @@ class Method:
         depth: input blocks that lie in shared memory at once; for matrices, along input channels.
         winograd: rows and columns of output tiles; 0: no Winograd.
         matrix: pixels, output channels and input channels of a product of matrices; zeros: none.
-        parts: that the window is cut into along input channels and taps, each summed by work groups of its own; only for
-            kernels on numbers in shared memory.
+        parts: that the window is cut into along input channels and taps, each summed by work groups of its own; more
+            than one only of numbers in shared memory.
     """
 
     kernel: str = CACHED
