@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from requires import LACKED
+
 
 def pytest_configure() -> None:
     """Let tests interrupt processes they start, also where this run was started with signals ignored.
@@ -63,20 +65,25 @@ def _state_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
-def _skipped(session: pytest.Session) -> list[pytest.TestReport]:
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    return [] if reporter is None else list(reporter.stats.get("skipped", ()))
+def _skipped(reporter: pytest.TerminalReporter | None) -> tuple[int, int]:
+    """Return how many tests were skipped for want of an instruction set, and how many for any other reason."""
+    reports = [] if reporter is None else reporter.stats.get("skipped", [])
+    lacked = sum(isinstance(one.longrepr, tuple) and LACKED in one.longrepr[2] for one in reports)
+    return lacked, len(reports) - lacked
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Turn a passing run with skipped tests into a failing one where ``CI`` is set."""
-    if os.environ.get("CI") and exitstatus == pytest.ExitCode.OK and _skipped(session):
+    """Turn a passing run into a failing one where ``CI`` is set and more is skipped than what the processor lacks."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and exitstatus == pytest.ExitCode.OK and _skipped(reporter)[1]:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say why such a run failed."""
-    count = len(terminalreporter.stats.get("skipped", ()))
-    if os.environ.get("CI") and count:
-        terminalreporter.write_line(f"CI is set, so {count} skipped test(s) count as a failure.", red=True)
+    """Say why such a run failed, and what no processor of this kind can run."""
+    lacked, others = _skipped(terminalreporter)
+    if lacked:
+        terminalreporter.write_line(f"{lacked} test(s) need instructions that this processor does not have.")
+    if os.environ.get("CI") and others:
+        terminalreporter.write_line(f"CI is set, so {others} skipped test(s) count as a failure.", red=True)

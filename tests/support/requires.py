@@ -14,6 +14,14 @@ from powerlab.modes.knobs.cpu_quota import cgroup
 from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.sysroot import Sysroot
 
+LACKED = "this processor has no instructions for"
+"""How the only reason begins for which a test may be skipped in CI."""
+
+
+def needs_instructions(there: bool, what: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test of kernels for what a processor may lack, such as ``bfloat16``."""
+    return pytest.mark.skipif(not there, reason=f"{LACKED} {what}")
+
 
 def require_program(name: str, package: str) -> str:
     """Return the path of a program; where it is missing, skip the test, or fail it when ``CI`` is set."""

@@ -10,8 +10,9 @@ from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
 from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers, choose_tier
 from powerlab.engine.training import Adam, Sgd, TrainingSession
+from requires import needs_instructions
 
-needs_bf16 = pytest.mark.skipif(not choose_tier().pairs, reason="this processor has no instructions for bfloat16")
+needs_bf16 = needs_instructions(bool(choose_tier().pairs), "bfloat16")
 
 CONVOLUTIONS = {
     "one": (96, 24, {"kernel_shape": (1, 1)}),

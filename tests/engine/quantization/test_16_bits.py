@@ -15,9 +15,12 @@ from powerlab.engine.codegen import lower
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
 from powerlab.engine.target.tiers import BF16, FP16, TIER_VARIABLE, available_tiers, choose_tier
+from requires import needs_instructions
 
-PRECISIONS = [name for name, kernels in ((BF16, choose_tier().pairs), (FP16, choose_tier().halves)) if kernels]
-"""Those this processor multiplies."""
+PRECISIONS = [
+    pytest.param(BF16, marks=needs_instructions(bool(choose_tier().pairs), "bfloat16")),
+    pytest.param(FP16, marks=needs_instructions(bool(choose_tier().halves), "arithmetic in float16")),
+]
 
 
 def normal(seed, *shape):
