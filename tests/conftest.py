@@ -65,11 +65,12 @@ def _state_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
-def _skipped(reporter: pytest.TerminalReporter | None) -> tuple[int, int]:
-    """Return how many tests were skipped for want of an instruction set, and how many for any other reason."""
+def _skipped(reporter: pytest.TerminalReporter | None) -> tuple[Counter[str], int]:
+    """Return what instructions how many skipped tests want, and how many were skipped for any other reason."""
     reports = [] if reporter is None else reporter.stats.get("skipped", [])
-    lacked = sum(isinstance(one.longrepr, tuple) and LACKED in one.longrepr[2] for one in reports)
-    return lacked, len(reports) - lacked
+    reasons = [one.longrepr[2] if isinstance(one.longrepr, tuple) else "" for one in reports]
+    lacked = Counter(reason.partition(LACKED)[2].strip() for reason in reasons if LACKED in reason)
+    return lacked, len(reports) - lacked.total()
 
 
 @pytest.hookimpl(trylast=True)
@@ -84,6 +85,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say why such a run failed, and what no processor of this kind can run."""
     lacked, others = _skipped(terminalreporter)
     if lacked:
-        terminalreporter.write_line(f"{lacked} test(s) need instructions that this processor does not have.")
+        kinds = ", ".join(f"{what} ({count})" for what, count in sorted(lacked.items()))
+        terminalreporter.write_line(f"{lacked.total()} test(s) skipped: {LACKED} {kinds}.")
     if os.environ.get("CI") and others:
         terminalreporter.write_line(f"CI is set, so {others} skipped test(s) count as a failure.", red=True)

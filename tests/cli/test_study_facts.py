@@ -16,6 +16,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import WorkloadKind
 from powerlab.engine.frontend.load import split_size
 from powerlab.engine.frontend.zoo import ZOO
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
 from powerlab.measure.worker.process import WorkerError
 from powerlab.state_dir import state_dir
 from powerlab.studies.registry import STUDIES, find_study
@@ -31,6 +32,12 @@ def meter():
     sysroot = Sysroot(Path("/"))
     host = Host(sysroot=sysroot, state_dir=state_dir(sysroot))
     return choose_meter(sysroot, host.capabilities(), 0.01)
+
+
+@pytest.fixture
+def without_float16(monkeypatch):
+    """Compute as the oldest processor of this kind."""
+    monkeypatch.setenv(TIER_VARIABLE, available_tiers()[-1].name)
 
 
 def test_the_zoo_has_every_network_of_every_study():
@@ -77,6 +84,7 @@ def test_an_engine_that_runs_a_model_says_how_long_it_takes(meter):
         ("builtin", "resnet51", "fp32", "resnet51"),
     ],
 )
+@pytest.mark.usefixtures("without_float16")
 def test_an_engine_that_does_not_gives_its_reason(meter, engine, model, precision, sentence):
     assert sentence in Trials(meter).refusal(engine, model, precision)
 

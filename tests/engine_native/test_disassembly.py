@@ -9,7 +9,7 @@ import pytest
 from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, products, x86_loop
 from engine_native.kernel_program import X86_TIERS, byte_object, pair_object, tier_object
 from powerlab.engine.target.tiers import available_tiers
-from requires import require_program
+from requires import LACKED, require_program
 
 UNFUSED = ("sse4",)
 """Tiers whose processors cannot multiply and add at once."""
@@ -56,7 +56,7 @@ def check(tier, tiles, *, fused=True):
 @pytest.fixture
 def x86_folder(request):
     if platform.machine() != "x86_64":
-        pytest.skip("kernel files of x86-64 only")
+        pytest.skip(f"{LACKED} kernels of x86-64")
     return request.getfixturevalue("kernels").parent
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine_native.kernel_program import X86_TIERS, tier_object
-from requires import require_program
+from requires import needs_instructions, require_program
 
 pytestmark = pytest.mark.campaign(minutes=6)  # the kernels are compiled first, for minutes
 
@@ -94,7 +94,7 @@ def test_kernels_ask_nobody_for_memory(kernels):
         assert set(symbols) - {"U"} <= COMPUTING
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernel files of x86-64 only")
+@needs_instructions(platform.machine() == "x86_64", "kernels of x86-64")
 def test_tiers_share_no_code(kernels):
     """A function in two tiers' files would be kept once, with instructions that another processor lacks."""
     nm = require_program("nm", "binutils")

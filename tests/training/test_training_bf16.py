@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
-from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers, choose_tier
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.engine.training import Adam, Sgd, TrainingSession
 from requires import needs_instructions
 
@@ -99,7 +101,7 @@ def test_steps_too_small_for_bfloat16_add_up_in_the_weights(graph, data):
 def test_precisions_that_nothing_trains_in_are_refused(graph, monkeypatch):
     with pytest.raises(PowerlabError, match=r"models are trained in fp32 or bf16, not in 'int8'\."):
         TrainingSession(graph, precision="int8")
-    old = next(tier.name for tier in available_tiers() if not tier.pairs)
-    monkeypatch.setenv(TIER_VARIABLE, old)
-    with pytest.raises(PowerlabError, match=f"the engine tier {old} has no instructions for bfloat16 .* in fp32"):
+    here = choose_tier()
+    monkeypatch.setattr("powerlab.engine.training.plans.choose_tier", lambda: replace(here, pairs=""))
+    with pytest.raises(PowerlabError, match=f"the engine tier {here.name} has no instructions for bfloat16 .* in fp32"):
         TrainingSession(graph, precision="bf16")
