@@ -14,14 +14,14 @@ from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu import model as gpu_model
 from powerlab.engine.gpu.choice.candidates import candidates
-from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_SHARED, Numbers
+from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_MATRICES, BYTES_SHARED, Numbers
 from powerlab.engine.gpu.device import this_target
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.passes import optimise
 
 KINDS = {
-    "dot products": ({}, "quant_conv_dot_fp32"),
-    "one by one": ({"dot_product": False}, "quant_conv_fp32"),
+    "dot products": ({"broadcasts": True}, "quant_conv_dot_fp32"),
+    "one by one": ({"broadcasts": True, "dot_product": False}, "quant_conv_fp32"),
     "in shared memory": ({"broadcasts": False, "byte_matrices": ()}, "quant_tiled_dot_fp32"),
     "there one by one": ({"broadcasts": False, "byte_matrices": (), "dot_product": False}, "quant_tiled_fp32"),
 }
@@ -111,7 +111,7 @@ def test_a_network_gives_the_bytes_of_the_processor(name):
     on_gpu = Session(name, device="gpu", **choices)
     inputs = synthetic_inputs(on_gpu.inputs, 1, on_gpu.dtypes)
     found, expected = on_gpu.run(inputs), Session(name, 1, **choices).run(inputs)
-    assert any(kernel.startswith("quant_conv") for kernel, _ in on_gpu.steps())
+    assert any(kernel.startswith((BYTES_CACHED, BYTES_SHARED, BYTES_MATRICES)) for kernel, _ in on_gpu.steps())
     for key, value in expected.items():
         np.testing.assert_allclose(found[key], value, atol=0.02 * np.abs(value).max())
 

@@ -13,7 +13,10 @@ from onnx import helper
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.gpu.choice.method import BYTES_SHARED, SHARED, Method, Numbers
+from powerlab.engine.gpu.choice.candidates import candidates
+from powerlab.engine.gpu.choice.method import Numbers
+from powerlab.engine.gpu.choice.rule import by_rule
+from powerlab.engine.gpu.device import this_target
 from powerlab.engine.gpu.tuning.kept import FILE_NAME, Tuned, keep_tunings, read_tunings, this_place
 
 
@@ -32,6 +35,14 @@ def model(tmp_path):
     return path
 
 
+def not_by_rule(shape, numbers):
+    """Return a method of another kernel than the rule's, whatever that is on this device."""
+    rule = by_rule(this_target())(shape, numbers)
+    return next(
+        one for one in candidates(shape, this_target(), numbers) if one.kernel != rule.kernel and not one.winograd
+    )
+
+
 def kernels(model, **choices):
     return [kernel for kernel, _ in Session(model, device="gpu", **choices).steps()]
 
@@ -46,15 +57,15 @@ def test_what_tuning_finds_is_kept_and_taken(state, model, capsys):
     assert kept.method.kernel == shape["method"]["kernel"]
     assert ("winograd_in_fp32" in kernels(model)) == bool(kept.method.winograd)
 
-    tiles = Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2)
+    other = not_by_rule(kept.shape, Numbers.FP32)
     tunings = read_tunings(this_place())
-    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=tiles)))
-    assert "tiled_fp32" in kernels(model)
-    assert "tiled_fp32" not in kernels(model, tuned=False)
-    assert "tiled_fp16" not in kernels(model, precision="fp16")
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=other)))
+    assert f"{other.kernel}_fp32" in kernels(model)
+    assert f"{other.kernel}_fp32" not in kernels(model, tuned=False)
+    assert f"{other.kernel}_fp16" not in kernels(model, precision="fp16")
 
-    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=replace(tiles, lanes=4096))))
-    assert "tiled_fp32" not in kernels(model)
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, numbers=Numbers.FP32, method=replace(other, lanes=4096))))
+    assert f"{other.kernel}_fp32" not in kernels(model)
 
 
 def test_convolutions_of_bytes_are_tuned(state, model, capsys):
@@ -63,12 +74,12 @@ def test_convolutions_of_bytes_are_tuned(state, model, capsys):
     (kept,) = read_tunings(this_place()).shapes
     assert kept.numbers == shape["numbers"] == "int8"
     assert kept.method.kernel == shape["method"]["kernel"]
-    tiles = Method(kernel=BYTES_SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=4)
-    keep_tunings(read_tunings(this_place()).added(replace(kept, method=tiles)))
+    other = not_by_rule(kept.shape, Numbers.INT8)
+    keep_tunings(read_tunings(this_place()).added(replace(kept, method=other)))
     taken = kernels(model, precision="int8")
-    assert any(name.startswith(BYTES_SHARED) for name in taken)
-    assert not any(name.startswith(BYTES_SHARED) for name in kernels(model, precision="int8", tuned=False))
-    assert not any(name.startswith("tiled") for name in kernels(model))
+    assert any(name.startswith(other.kernel) for name in taken)
+    assert not any(name.startswith(other.kernel) for name in kernels(model, precision="int8", tuned=False))
+    assert not any(name.startswith("quant") for name in kernels(model))
 
 
 def test_a_damaged_file_is_said_and_moved_aside(state, model):

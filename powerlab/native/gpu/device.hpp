@@ -141,6 +141,7 @@ class Device {
     vk::PipelineLayout pipeline = nullptr;
   };
   Layouts& layouts(int bindings);
+  vk::Result waited(std::uint32_t count, std::uint64_t timeout_ns);
 
   std::shared_ptr<Library> library_;
   vk::Functions functions_;

@@ -82,6 +82,7 @@ constexpr const char* kGetCooperativeMatrixProperties = "vkGetPhysicalDeviceCoop
   X(CreateFence, Result, (Device, const FenceCreateInfo*, const void*, Fence*))                                      \
   X(DestroyFence, void, (Device, Fence, const void*))                                                                \
   X(ResetFences, Result, (Device, std::uint32_t, const Fence*))                                                      \
+  X(GetFenceStatus, Result, (Device, Fence))                                                                         \
   X(WaitForFences, Result, (Device, std::uint32_t, const Fence*, Bool, std::uint64_t))
 
 #define POWERLAB_VK_MEMBER(name, result, parameters) result(*name) parameters = nullptr;

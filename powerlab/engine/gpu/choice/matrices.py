@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice.filling import filling
+from powerlab.engine.gpu.choice.filling import Pace, filling
 from powerlab.engine.gpu.choice.method import BYTES_MATRICES, MATRICES, Method, Numbers
 from powerlab.engine.gpu.target import MatrixSize, Target
 
@@ -16,16 +16,12 @@ _STAGED_BYTES = 64
 """Of a pixel, that lie in shared memory at once, about."""
 
 _TILES = (
-    (2, 2, 2, 2),
-    (2, 4, 4, 2),
-    (2, 2, 4, 2),
-    (2, 2, 2, 4),
-    (2, 2, 1, 2),
-    (2, 2, 2, 1),
-    (4, 1, 2, 2),
-    (2, 1, 1, 1),
+    *((2, 2, 2, 2), (2, 4, 4, 2), (4, 2, 2, 2), (2, 4, 2, 2), (2, 2, 1, 2), (2, 2, 2, 1)),
+    *((4, 1, 2, 2), (2, 1, 1, 1)),
 )
 """Subgroups across and down, matrices of each along pixels and outputs."""
+
+_PACE = Pace(step=0.36, step_sum=2.75e-4, end=1.46e-3, wait=1.65, wait_sum=1.2e-4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +114,7 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
     }[numbers]
     found = []
     for one in matrix_tiles(sizes, shape.pixels, shape.outputs // shape.groups, target, element_bytes):
-        filled = filling(shape, (one.rows, one.outputs, one.depth * one.size[2]), target)
+        filled = filling(shape, (one.rows, one.outputs, one.depth * one.size[2]), _PACE, target)
         method = Method(
             kernel=kernel,
             lanes=one.across * target.subgroup_lanes,
@@ -129,5 +125,5 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
             matrix=one.size,
             parts=filled.parts if kernel == MATRICES else 1,
         )
-        found.append((-math.prod(one.size), filled.cost, len(found), method))
+        found.append((-math.prod(one.size), filled.microseconds, len(found), method))
     return [method for *_, method in sorted(found)]

@@ -19,7 +19,8 @@ _FEW_PIXELS = 256
 """Up to so many a lane computes two pixels of four blocks, else four of two."""
 
 _LANES, _LEAST_LANES = 32, 8
-_WINOGRAD_CHANNELS = 32
+_WINOGRAD_CHANNELS, _WINOGRAD_PIXELS = 32, 1 << 14
+"""Of a convolution that the rule computes by Winograd, at least; pixels on a GPU, which few do not fill."""
 _WINOGRAD_SIDES = ((4, 24), (2, 12))
 """Tiles of Winograd, and the sides of an image from which on the rule takes them: found by timing on lavapipe."""
 
@@ -59,6 +60,8 @@ def suits_winograd(shape: ConvShape) -> bool:
 def _winograd(shape: ConvShape, target: Target, numbers: Numbers) -> int:
     """Return the rule's tiles of Winograd, large ones for large images, or 0."""
     if not suits_winograd(shape) or min(shape.inputs, shape.outputs) < _WINOGRAD_CHANNELS:
+        return 0
+    if shape.pixels < _WINOGRAD_PIXELS and not target.broadcasts:
         return 0
     tile = next(
         (each for each, least in _WINOGRAD_SIDES if min(shape.size) >= least and each in WINOGRAD_TILES[numbers]), 0

@@ -12,6 +12,7 @@ from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.convolved import Convolution, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
+from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -21,6 +22,9 @@ Floats = NDArray[np.float32]
 FEW_ROWS = 8
 _LANES = 32
 _TILE_ROWS = 4
+
+_GPU_LANES, _MOST_BLOCKS = 256, 32
+"""Of a work group on a GPU, and blocks of outputs that neighbouring ones of them compute, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], de
     function, numbers = finish_of(node)
     together = min(dense.rows, _TILE_ROWS)
     each = -(-out_blocks // -(-out_blocks // max(most, 1)))
+    lanes, slices = _lanes(builder.target, min(each, out_blocks))
+    across = lanes // slices
     for first in range(0, out_blocks, each):
         made = min(each, out_blocks - first)
         packed = derived(dense.weights, (in_blocks * made * 16,), partial(pack, first=first, blocks=made))
@@ -80,10 +86,25 @@ def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], de
             "dense",
             node,
             (*places, builder.constant(packed), shifts),
-            constants=(_LANES, function, together),
+            constants=(lanes, function, together, slices),
             push=(*numbers, dense.rows, in_blocks, out_blocks, first, made),
-            groups=(-(-made // _LANES), -(-dense.rows // together), 1),
+            groups=(-(-made // across), -(-dense.rows // together), 1),
         )
+
+
+def _lanes(target: Target, blocks: int) -> tuple[int, int]:
+    """Return the lanes of a work group, and the slices of the inputs that they share among them.
+
+    A processor that stands in for a GPU walks all inputs by each lane. On a GPU a few blocks of outputs are a work
+    group's, so that all cores read weights, and many lanes wait for them at the same time.
+    """
+    if target.broadcasts:
+        return _LANES, 1
+    lanes = min(_GPU_LANES, 1 << (target.group_size.bit_length() - 1))
+    across = 1
+    while across < _MOST_BLOCKS and blocks >= 2 * across * target.cores:
+        across *= 2
+    return lanes, lanes // across
 
 
 def pack(weights: Floats, first: int, blocks: int) -> Floats:
