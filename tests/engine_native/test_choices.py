@@ -253,14 +253,20 @@ def test_no_thread_is_left_without_work_where_there_is_enough(work, tier, thread
         assert threads // cut.channel_split <= tiles
 
 
-def test_short_rows_are_cut_into_tall_tiles():
-    """Seven pixels are 6 + 1, or 4 + 3 of more blocks; one long row of pixels fills either."""
+def test_short_rows_and_many_channels_are_cut_into_tall_tiles():
+    """Seven pixels are 6 + 1, or 4 + 3 of more blocks; many blocks in threes read the pixels less often than in twos.
+
+    Four blocks are two and two in either tile, and then the wider one is taken up less often.
+    """
     machine = Machine(tier=AVX2_TALL, threads=1)
     short = ConvShape(
         images=1, inputs=512, outputs=512, kernel=(3, 3), strides=(2, 2), pads=(1, 1), in_size=(14, 14), size=(7, 7)
     )
-    long = ConvShape(images=1, inputs=64, outputs=64, kernel=(1, 1), in_size=(56, 56), size=(56, 56), flat=True)
-    assert [by_cost(machine)(shape).tile_blocks for shape in (short, long)] == [3, 2]
+    many, few = (
+        ConvShape(images=1, inputs=64, outputs=outputs, kernel=(1, 1), in_size=(56, 56), size=(56, 56), flat=True)
+        for outputs in (256, 32)
+    )
+    assert [by_cost(machine)(shape).tile_blocks for shape in (short, many, few)] == [3, 3, 2]
     assert by_cost(Machine(tier=AVX2, threads=1))(short).tile_blocks == 2
 
 

@@ -1,6 +1,7 @@
 """Arena, layouts, packing and the cutting of work: arithmetic, without the native core."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -258,3 +259,19 @@ def test_wide_layers_are_cut_by_pixels_and_deep_ones_by_channels():
     deep = Work(groups=1, in_blocks=32, lanes=16, taps=9, out_blocks=32, rows=7, columns=7, x_bytes=100_000)
     assert partition(wide, AVX512, 2, ASSUMED).channel_split == 1
     assert partition(deep, AVX512, 2, ASSUMED).channel_split == 2
+
+
+def test_a_piece_reads_few_planes_at_a_time_where_vectors_are_short():
+    """The second-level cache would hold the weights of all 64 blocks."""
+    point = Work(groups=1, in_blocks=64, lanes=8, taps=1, out_blocks=32, rows=28, columns=28, x_bytes=1_600_000)
+    assert partition(point, AVX2, 1, ASSUMED).chunk_blocks == 16
+    assert partition(replace(point, lanes=16), AVX512, 1, ASSUMED).chunk_blocks == 64
+
+
+def test_weights_come_from_memory_twice_only_where_pixels_would_come_from_afar_much_oftener():
+    """Pixels of 7x7 with 2048 channels do not fit half of the cache, and are read again for each unit all the same."""
+    deep = Work(groups=1, in_blocks=256, lanes=8, taps=1, out_blocks=128, rows=7, columns=7, x_bytes=401_408)
+    wide = Work(groups=1, in_blocks=64, lanes=8, taps=1, out_blocks=32, rows=28, columns=28, x_bytes=1_605_632)
+    tall = replace(AVX2, tile_blocks=3, tile_pixels=4)
+    assert partition(deep, tall, 1, ASSUMED).chunk_tiles == 14
+    assert partition(wide, tall, 1, ASSUMED).chunk_tiles == 28

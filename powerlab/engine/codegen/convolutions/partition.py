@@ -5,6 +5,9 @@ The pixels of one register tile pass through the first-level cache; the weights 
 while all pixels pass over them: a register tile multiplies each weight with so many pixels that the second-level cache
 feeds it. Pieces that fit the first level had to write and read the sums so often that they were 3 % slower. The other
 half is for pixels, while all output channels pass over them.
+
+Where vectors are short, an image has many planes, and its pixels lie in as many places: a piece has no more of them
+than the processor sees go on.
 """
 
 from __future__ import annotations
@@ -19,6 +22,12 @@ from powerlab.engine.target.tiers import Tier
 
 _BYTES_PER_CYCLE = 8
 """Memory traffic a core is assumed to move a cycle, against one tile row of multiplications."""
+
+_MOST_PLANES = {"avx2": 16}
+"""Blocks of the input that a piece has at most, by tier: with more, pixels are not in the nearest cache in time."""
+
+_MEMORY_COST = {"avx2": 2.5}
+"""Of a weight that comes from memory again, against a pixel from the last cache, where it is not one; by tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +83,13 @@ def partition(work: Work, tier: Tier, threads: int, caches: Caches, channel_spli
 
     unit_blocks = max(end - begin for begin, end in itertools.pairwise(bounds))
     block_bytes = work.lanes * work.taps * unit_blocks * tier.vector_width * 4
-    fitting = caches.l2_bytes // 2 // block_bytes
+    fitting = min(caches.l2_bytes // 2 // block_bytes, _MOST_PLANES.get(tier.name, work.in_blocks))
     chunks = divide_up(work.in_blocks, max(1, fitting))
 
     own_tiles = divide_up(tiles, threads // channel_split)
     passes = _passes(
         work.x_bytes * own_tiles // tiles,
-        _weight_bytes(work, tier) // channel_split,
+        _weight_bytes(work, tier) // channel_split * _MEMORY_COST.get(tier.name, 1.0),
         units // channel_split,
         caches.l2_bytes // 2,
     )
@@ -91,7 +100,7 @@ def _weight_bytes(work: Work, tier: Tier) -> int:
     return 4 * work.groups * work.out_blocks * tier.vector_width * work.in_blocks * work.lanes * work.taps
 
 
-def _passes(own_x: int, own_weights: int, own_units: int, room: int) -> int:
+def _passes(own_x: int, own_weights: float, own_units: int, room: int) -> int:
     """Return into how many parts the pixels of one thread go, all output channels being computed for one part first.
 
     In one part, x comes again from beyond the second-level cache for every unit of channels; in parts that fit into its
