@@ -60,12 +60,14 @@ bool stores_halves(const vk::Functions& f, vk::PhysicalDevice device) {
 }
 
 std::uint32_t subgroup_lanes(const vk::Functions& f, vk::PhysicalDevice device) {
+  constexpr vk::Flags kOperations = vk::kSubgroupBallot | vk::kSubgroupArithmetic;
   vk::SubgroupProperties subgroups;
   vk::Properties2 found{};
   found.type = vk::Type::kPhysicalDeviceProperties2;
   found.next = &subgroups;
   f.GetPhysicalDeviceProperties2(device, &found);
-  const bool shares = (subgroups.stages & vk::kStageCompute) != 0 && (subgroups.operations & vk::kSubgroupBallot) != 0;
+  const bool shares =
+      (subgroups.stages & vk::kStageCompute) != 0 && (subgroups.operations & kOperations) == kOperations;
   return shares ? subgroups.size : 0;
 }
 

@@ -9,10 +9,12 @@ from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.activations import PLAIN, finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.product import batch_axes, side
+from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.operand import Operand, compact_strides
 
 _LANES, _ROWS = 32, 8
+_GPU_LANES, _LEAST_ROWS = 64, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
 
 
@@ -114,19 +116,20 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     sizes, strides = batch
     out = builder.new_operand(second.outputs[0])
     q_batch, k_batch, v_batch, *mask_batch, out_batch = strides
-    columns = -(-width // _LANES)
+    lanes, each = _tile(builder.target, rows, sizes[0] * sizes[1])
+    columns = -(-width // lanes)
     builder.emit(
         "attention",
         second,
         [one.storage for one in (out, q, k, v, mask or q)],
         constants=(
-            _LANES,
-            _ROWS,
+            lanes,
+            each,
             -(-inner // _INNER) * _INNER,
             columns,
             int(mask is not None),
             int(attention.zeros),
-            _LANES,
+            lanes,
             int(builder.target.broadcasts),
         ),
         push=(
@@ -136,10 +139,20 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
             *((*mask_batch[0], *mask.strides[-2:]) if mask else (0,) * 4),
             *(*out_batch, *out.strides[-2:]),
         ),
-        groups=(-(-rows // _ROWS), sizes[0] * sizes[1], 1),
+        groups=(-(-rows // each), sizes[0] * sizes[1], 1),
         covered=attention.covered,
     )
     return True
+
+
+def _tile(target: Target, rows: int, batch: int) -> tuple[int, int]:
+    """Return the lanes and the queries of a work group: on a GPU fewer queries where they would not fill its cores."""
+    if target.broadcasts:
+        return _LANES, _ROWS
+    each = _ROWS
+    while each > _LEAST_ROWS and -(-rows // each) * batch < 2 * target.cores:
+        each //= 2
+    return min(_GPU_LANES, target.group_size), each
 
 
 def _like(shape: tuple[int, ...], operand: Operand) -> Operand:

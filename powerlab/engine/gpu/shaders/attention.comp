@@ -7,6 +7,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
 #include "common.glsl"
 
 layout(constant_id = 1) const int ROWS = 8;
@@ -82,23 +83,27 @@ void main() {
       scores[r * LANES + lane] = start + lane < p.keys ? own[r] : NOTHING;
     }
     barrier();
-    for (int r = lane; r < ROWS; r += LANES) {
-      float largest = most[r];
-      [[dont_unroll]] for (int j = 0; j < LANES; ++j) largest = max(largest, scores[r * LANES + j]);
-      kept[r] = most[r] == NOTHING ? 0.0 : exp(most[r] - largest);
-      most[r] = largest;
+    for (int r = int(gl_SubgroupID); r < ROWS; r += int(gl_NumSubgroups)) {
+      const float before = most[r];
+      float largest = before, sum = 0;
+      for (int j = int(gl_SubgroupInvocationID); j < LANES; j += int(gl_SubgroupSize)) {
+        largest = max(largest, scores[r * LANES + j]);
+      }
+      largest = subgroupMax(largest);
+      for (int j = int(gl_SubgroupInvocationID); j < LANES; j += int(gl_SubgroupSize)) {
+        const float score = largest == NOTHING ? 0.0 : exp(scores[r * LANES + j] - largest);
+        scores[r * LANES + j] = score;
+        sum += score;
+      }
+      sum = subgroupAdd(sum);
+      if (subgroupElect()) {  // all lanes have read what lay here: the maximum that they share depends on it
+        const float stays = before == NOTHING ? 0.0 : exp(before - largest);
+        most[r] = largest;
+        kept[r] = stays;
+        total[r] = total[r] * stays + sum;
+      }
     }
     barrier();
-    [[unroll]] for (int r = 0; r < ROWS; ++r) {
-      const float largest = most[r];
-      scores[r * LANES + lane] = largest == NOTHING ? 0.0 : exp(scores[r * LANES + lane] - largest);
-    }
-    barrier();
-    for (int r = lane; r < ROWS; r += LANES) {
-      float sum = 0;
-      [[dont_unroll]] for (int j = 0; j < LANES; ++j) sum += scores[r * LANES + j];
-      total[r] = total[r] * kept[r] + sum;
-    }
     [[unroll]] for (int s = 0; s < ROWS * COLUMNS; ++s) sums[s] *= kept[s / COLUMNS];
     const int count = min(LANES, p.keys - start);
     for (int j = 0; j < count; ++j) {

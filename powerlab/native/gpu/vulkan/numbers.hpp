@@ -86,6 +86,7 @@ constexpr Flags kAtTopOfPipe = 1, kAtCompute = 0x800, kAtTransfer = 0x1000, kAtH
 constexpr Flags kAccessShaderRead = 0x20, kAccessShaderWrite = 0x40, kAccessTransferWrite = 0x1000,
                 kAccessHostRead = 0x2000;
 constexpr Flags kResultsOf64Bits = 1, kResultsWait = 2;
+constexpr Flags kSubgroupArithmetic = 4;
 constexpr Flags kSubgroupBallot = 8;
 constexpr std::int32_t kBindCompute = 1, kStorageBufferDescriptor = 7, kTimestampQueries = 2;
 constexpr std::int32_t kScopeSubgroup = 3;
