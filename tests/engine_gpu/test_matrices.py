@@ -63,8 +63,9 @@ def method(target, tiles, **more):
         {"inputs": 12, "outputs": 8, "kernel": 5, "size": (11, 12), "pad": 2, "dilation": 2},
         {"inputs": 6, "outputs": 10, "kernel": 3, "size": (8, 11), "pad": 1, "stride": 2},
         {"inputs": 32, "outputs": 48, "kernel": 1, "size": (7, 9), "group": 2},
+        {"inputs": 64, "outputs": 24, "kernel": 3, "size": (5, 6), "pad": 1},
     ],
-    ids=["residual", "dilated", "stride", "groups"],
+    ids=["residual", "dilated", "stride", "groups", "whole steps"],
 )
 def test_convolutions_of_16_bits(target, tiles, window):
     chosen = method(target, tiles)

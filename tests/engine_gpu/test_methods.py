@@ -65,6 +65,7 @@ def test_three_by_three(name, residual):
         {"inputs": 12, "outputs": 8, "kernel": 5, "size": (11, 12), "pad": 2, "dilation": 2},
         {"inputs": 6, "outputs": 10, "kernel": 3, "size": (8, 11), "pad": 1, "stride": 2},
         {"inputs": 8, "outputs": 16, "kernel": 3, "size": (6, 7), "pad": 1, "group": 2},
+        {"inputs": 24, "outputs": 12, "kernel": 3, "size": (6, 5), "pad": 1},
     ],
 )
 def test_tiles_in_shared_memory(tiles, window):

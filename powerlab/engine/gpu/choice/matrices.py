@@ -112,7 +112,7 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
         Numbers.FP16: (MATRICES, target.matrices, 2),
         Numbers.INT8: (BYTES_MATRICES, target.byte_matrices, 1),
     }[numbers]
-    found = []
+    found: list[tuple[int, float, int, Method]] = []
     for one in matrix_tiles(sizes, shape.pixels, shape.outputs // shape.groups, target, element_bytes):
         filled = filling(shape, (one.rows, one.outputs, one.depth * one.size[2]), _PACE, target)
         method = Method(

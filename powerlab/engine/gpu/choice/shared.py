@@ -22,7 +22,7 @@ _PACE_OF_4 = Pace(step=0.1, step_sum=1.55e-4, end=1.46e-3, wait=1.0, wait_sum=1e
 
 def shared_methods(shape: ConvShape, target: Target, kernel: str) -> list[Method]:
     """Return the tiles of one kernel that a device has the lanes and the memory for, the rule's first."""
-    found = []
+    found: list[tuple[float, int, Method]] = []
     blocks = blocks_of(shape)
     for lanes, pixels, each, down, depth in _TILES:
         method = Method(kernel=kernel, lanes=lanes, pixels=pixels, blocks=each, down=down, depth=depth)

@@ -8,7 +8,7 @@ import numpy as np
 
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import CACHED, MATRICES, Method
-from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places
+from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places, Window
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import derived
@@ -36,7 +36,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
             *(sums, source, builder.constant(weights)),
             *(builder.constant(conv.filled_bias(tiles * tile), floats=True), source if cut else residual or source),
         ),
-        constants=_constants(method, builder.target, function, residual=residual is not None, point=window.is_point),
+        constants=_constants(method, builder.target, (function, int(residual is not None)), window, in_blocks),
         push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_cut(method)),
         groups=(across, groups * tiles * method.parts, -(-pixel_tiles // across)),
     )
@@ -57,14 +57,18 @@ def _cut(method: Method) -> tuple[int, ...]:
     return () if method.kernel == CACHED else (method.parts,)
 
 
-def _constants(method: Method, target: Target, function: int, *, residual: bool, point: bool) -> tuple[int, ...]:
-    """Return a kernel's specialization constants."""
-    lanes = method.lanes * method.down
+def _constants(method: Method, target: Target, end: tuple[int, int], window: Window, in_blocks: int) -> tuple[int, ...]:
+    """Return a kernel's specialization constants; ``end``: the function, and whether a residual is added."""
+    lanes, (function, residual) = method.lanes * method.down, end
     if method.kernel == MATRICES:
-        return (lanes, function, int(residual), *method.matrix_constants(target.subgroup_lanes), int(point))
-    usual = (lanes, function, method.blocks, method.pixels, int(residual))
-    own = (int(target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
-    return (*usual, *own)
+        depth_blocks = method.depth * method.matrix[2] // 4
+        run = next(blocks for blocks in (depth_blocks, 2, 1) if in_blocks % blocks == 0)
+        own = method.matrix_constants(target.subgroup_lanes)
+        return (lanes, function, residual, *own, int(window.is_point), run)
+    usual = (lanes, function, method.blocks, method.pixels, residual)
+    if method.kernel == CACHED:
+        return (*usual, int(target.broadcasts))
+    return (*usual, method.lanes, method.down, method.depth, int(in_blocks % method.depth == 0))
 
 
 def pack(weights: Floats, groups: int, tile: int) -> Floats:

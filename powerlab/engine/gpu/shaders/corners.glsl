@@ -29,10 +29,13 @@ void find_corners(int first, int group) {
 // it, the quotient cannot be rounded across a whole number.
 int quotient(int dividend, int divisor) { return int((float(dividend) + 0.5) * (1.0 / float(divisor))); }
 
-// Where the block lies that is number ``at`` in the window of a pixel, tap by tap; the image's first where there is none.
-int place_of(ivec4 corner, int at, out bool inside) {
+// Where the block lies that is number ``at + more`` in the window of a pixel, tap by tap, where ``at`` is of the same tap;
+// the image's first where there is none.
+int place_in_tap(ivec4 corner, int at, int more, out bool inside) {
   const int tap = quotient(at, p.in_blocks), tap_row = quotient(tap, p.kernel_w);
   const int y = corner.y + tap_row * p.dilation_h, x_at = corner.z + (tap - tap_row * p.kernel_w) * p.dilation_w;
   inside = tap_row < p.kernel_h && uint(y) < uint(p.in_h) && uint(x_at) < uint(p.in_w);
-  return corner.x + (inside ? (at - tap * p.in_blocks) * p.in_h * p.in_w + y * p.in_w + x_at : 0);
+  return corner.x + (inside ? (at + more - tap * p.in_blocks) * p.in_h * p.in_w + y * p.in_w + x_at : 0);
 }
+
+int place_of(ivec4 corner, int at, out bool inside) { return place_in_tap(corner, at, 0, inside); }

@@ -13,6 +13,7 @@
 
 layout(constant_id = 2) const bool RESIDUAL = false;
 layout(constant_id = 11) const bool POINT = false;  // whether windows are one pixel, always inside
+layout(constant_id = 12) const int RUN = 1;         // neighbouring blocks that are of one tap: 1, 2 or all of a step
 
 layout(binding = 0) restrict writeonly buffer Out { T4 made[]; };
 layout(binding = 1) restrict readonly buffer X { uvec2 x[]; };
@@ -66,6 +67,10 @@ void main() {
       inside[1] = at + 1 < own.y;                                                                                \
       place[0] = pixel + (inside[0] ? at * in_size : 0);                                                         \
       place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);                                                   \
+    } else if (RUN > 1) {                                                                                        \
+      place[0] = RUN > 2 ? place_in_tap(corner[i], k, at - (k), inside[0]) : place_of(corner[i], at, inside[0]); \
+      place[1] = place[0] + in_size;                                                                             \
+      inside[1] = inside[0];                                                                                     \
     } else {                                                                                                     \
       place[0] = place_of(corner[i], at, inside[0]);                                                             \
       place[1] = place_of(corner[i], at + 1, inside[1]);                                                         \

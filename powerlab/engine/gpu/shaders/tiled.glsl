@@ -12,6 +12,7 @@ layout(constant_id = 4) const bool RESIDUAL = false;
 layout(constant_id = 5) const int ACROSS = 8;
 layout(constant_id = 6) const int DOWN = 8;
 layout(constant_id = 7) const int DEPTH = 2;
+layout(constant_id = 8) const bool ONE_TAP = false;  // whether all blocks of a step are of one tap
 
 const int TILE_PIXELS = ACROSS * PIXELS, TILE_BLOCKS = DOWN * BLOCKS, DEPTH_BLOCKS = DEPTH;
 
@@ -53,7 +54,8 @@ void main() {
   [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                               \
     const int at = (k) + (lane + i * LANES) / TILE_PIXELS;                                           \
     bool inside;                                                                                   \
-    const S4 found = S4(x[place_of(corner[i], at, inside)]);                                       \
+    const int place = ONE_TAP ? place_in_tap(corner[i], k, at - (k), inside) : place_of(corner[i], at, inside); \
+    const S4 found = S4(x[place]);                                                                 \
     value[i] = inside && at < own.y ? found : S4(0);                                               \
   }                                                                                                \
   [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                              \
