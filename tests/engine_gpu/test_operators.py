@@ -110,6 +110,16 @@ def test_a_function_is_precise_everywhere(name):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("name", ["Sin", "Cos"])
+def test_waves_are_precise_far_out(name):
+    """A driver's own need not be, beyond pi."""
+    values = np.concatenate((RANDOM.uniform(-9999, 9999, 400), np.pi * np.arange(-30, 30) / 4)).astype(np.float32)
+    graph = load_bytes(onnx_bytes([helper.make_node(name, ["x"], ["y"])], {"x": values.shape}))
+    found = GpuModel(optimise(graph, chained=False)).run({"x": values})["y"]
+    expected = {"Sin": np.sin, "Cos": np.cos}[name](values.astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-7)
+
+
 @pytest.mark.parametrize("channels", [(3, 5), (4, 8), (9, 17)])
 @pytest.mark.parametrize(
     "window",
