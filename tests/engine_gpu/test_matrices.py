@@ -10,6 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from comparing import compared
+from engine_models import load_bytes, onnx_bytes
+from onnx import helper
 from test_bytes import check
 from test_methods import graph_of
 
@@ -70,6 +72,16 @@ def method(target, tiles, **more):
 def test_convolutions_of_16_bits(target, tiles, window):
     chosen = method(target, tiles)
     model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
+    assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+def test_windows_of_one_pixel_that_leave_the_image(target):
+    """As phases of a transposed convolution have that makes more pixels than its stride says."""
+    weights = np.random.default_rng(2).standard_normal((5, 7, 3, 2)).astype(np.float32)
+    attributes = {"strides": [2, 3], "output_padding": [1, 2]}
+    nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)]
+    graph = load_bytes(onnx_bytes(nodes, {"x": (2, 5, 5, 7)}, constants={"w": weights}))
+    model = compared(graph, tolerance=TOLERANCE, half=True, choose=lambda *_: method(target, "wide"))
     assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
 
 

@@ -41,7 +41,7 @@ def lower_conv(builder: Builder, node: Node) -> None:
 def emit_convolution(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:
     """Append a convolution: each channel by itself, a layer of few rows, or a matrix product."""
     x, made, weights, (out, source, residual) = conv.x, conv.made, conv.weights, places
-    point = conv.window.is_point and x.pixels == 1 and conv.groups == 1 and residual is None
+    point = conv.window.is_point and x.pixels == made.pixels == 1 and conv.groups == 1 and residual is None
     if conv.groups == x.channels == made.channels > 1:
         _emit_depthwise(builder, node, places, conv)
     elif point and x.images <= FEW_ROWS:

@@ -8,7 +8,7 @@ import numpy as np
 
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import CACHED, MATRICES, Method
-from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places, Window
+from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import derived
@@ -36,7 +36,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
             *(sums, source, builder.constant(weights)),
             *(builder.constant(conv.filled_bias(tiles * tile), floats=True), source if cut else residual or source),
         ),
-        constants=_constants(method, builder.target, (function, int(residual is not None)), window, in_blocks),
+        constants=_constants(method, builder.target, (function, int(residual is not None)), conv, in_blocks),
         push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_cut(method)),
         groups=(across, groups * tiles * method.parts, -(-pixel_tiles // across)),
     )
@@ -57,18 +57,31 @@ def _cut(method: Method) -> tuple[int, ...]:
     return () if method.kernel == CACHED else (method.parts,)
 
 
-def _constants(method: Method, target: Target, end: tuple[int, int], window: Window, in_blocks: int) -> tuple[int, ...]:
+def _constants(
+    method: Method, target: Target, end: tuple[int, int], conv: Convolution, in_blocks: int
+) -> tuple[int, ...]:
     """Return a kernel's specialization constants; ``end``: the function, and whether a residual is added."""
     lanes, (function, residual) = method.lanes * method.down, end
     if method.kernel == MATRICES:
         depth_blocks = method.depth * method.matrix[2] // 4
         run = next(blocks for blocks in (depth_blocks, 2, 1) if in_blocks % blocks == 0)
         own = method.matrix_constants(target.subgroup_lanes)
-        return (lanes, function, residual, *own, int(window.is_point), run)
+        return (lanes, function, residual, *own, int(_is_inside(conv)), run)
     usual = (lanes, function, method.blocks, method.pixels, residual)
     if method.kernel == CACHED:
         return (*usual, int(target.broadcasts))
     return (*usual, method.lanes, method.down, method.depth, int(in_blocks % method.depth == 0))
+
+
+def _is_inside(conv: Convolution) -> bool:
+    """Tell whether each pixel of the result is of one pixel of the image, which is there.
+
+    A phase of a transposed convolution may make more pixels than the image has.
+    """
+    x, made, window = conv.x, conv.made, conv.window
+    down, across = window.strides
+    fits = (made.height - 1) * down < x.height and (made.width - 1) * across < x.width
+    return window.kernel == (1, 1) and window.pads == (0, 0) and fits
 
 
 def pack(weights: Floats, groups: int, tile: int) -> Floats:
