@@ -20,7 +20,15 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import validating
 
 UNDER_LAYERS = (
-    *("test_attention", "test_bytes", "test_low_precisions", "test_matrices", "test_methods", "test_networks"),
+    *(
+        "test_as_gpu",
+        "test_attention",
+        "test_bytes",
+        "test_low_precisions",
+        "test_matrices",
+        "test_methods",
+        "test_networks",
+    ),
     *("test_operators", "test_products", "test_transposed", "test_validation"),
 )
 """Modules that compute in this process under Vulkan's validation layers, which must have nothing to say."""

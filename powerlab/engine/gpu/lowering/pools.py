@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.ir.graph import Node
 
 _KINDS = {"max": 0, "average": 1, "lp": 2}
 _NOTHING = (0, 0, 0, 0)
+_LANES = 64
+"""That share the pixels of a window that is the whole image."""
 
 
 def lower_max_pool(builder: Builder, node: Node) -> None:
@@ -52,6 +55,10 @@ def _emit(
 ) -> None:
     x, made = builder.image(node.inputs[0]), builder.image(node.outputs[0])
     source = builder.blocks(node.inputs[0])
+    whole = tuple(window[:2]) == (x.height, x.width) and tuple(window[4:6]) == (0, 0) and made.pixels == 1
+    if whole and not builder.target.broadcasts:
+        _emit_whole(builder, node, kind, power)
+        return
     sizes = (x.images * x.blocks, x.height, x.width, made.height, made.width)
     builder.emit_flat(
         "pool",
@@ -60,4 +67,19 @@ def _emit(
         made.vectors,
         constants=(_KINDS[kind],),
         push=(*sizes, *window, *counted, power),
+    )
+
+
+def _emit_whole(builder: Builder, node: Node, kind: str, power: float) -> None:
+    """Append a pool whose windows are whole images; lanes of a GPU have pixels enough to share."""
+    x, source = builder.image(node.inputs[0]), builder.blocks(node.inputs[0])
+    planes = x.images * x.blocks
+    across = min(planes, MOST_GROUPS)
+    builder.emit(
+        "global_pool",
+        node,
+        (builder.new_blocks(node.outputs[0]), source),
+        constants=(min(_LANES, 1 << x.pixels.bit_length()), _KINDS[kind]),
+        push=(planes, x.pixels, power),
+        groups=(across, -(-planes // across), 1),
     )
