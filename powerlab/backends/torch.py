@@ -55,10 +55,10 @@ class TorchBackend:
         self._dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         self._shapes = {info.name: info.shape for info in graph.inputs}
         self._outputs = [info.name for info in graph.outputs]
-        constants = {name: self._tensor(value) for name, value in graph.constants.items()}
+        constants = {name: self.tensor(value) for name, value in graph.constants.items()}
         self._steps = _steps(graph, torch, constants)
         self._constants = {name: constants[name] for node in graph.nodes for name in node.inputs if name in constants}
-        self._network = torch.compile(self._compute, dynamic=False) if compiled else self._compute
+        self._network = torch.compile(self.compute, dynamic=False) if compiled else self.compute
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
@@ -67,10 +67,12 @@ class TorchBackend:
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference; copying the outputs back waits for a graphics processor."""
         with self._torch.inference_mode():
-            made = self._network({name: self._tensor(value) for name, value in inputs.items()})
+            made = self._network({name: self.tensor(value) for name, value in inputs.items()})
             return {name: value.to(self._torch.float32).contiguous().cpu().numpy() for name, value in made.items()}
 
-    def _compute(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    def compute(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the outputs of tensors that lie where the model does, eagerly."""
+        """Return the outputs of tensors that lie where the model does, eagerly."""
         values = inputs | self._constants
         for step in self._steps:
             made = step.compute(*(values[name] for name in step.inputs))
@@ -79,7 +81,9 @@ class TorchBackend:
                 del values[name]
         return {name: values[name] for name in self._outputs}
 
-    def _tensor(self, value: NDArray[np.float32]) -> Tensor:
+    def tensor(self, value: NDArray[np.float32]) -> Tensor:
+        """Return an array where the model lies, in its precision and order."""
+        """Return an array where the model lies, in its precision and order."""
         tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W"))).to(self._device, self._dtype)
         return tensor.contiguous(memory_format=self._torch.channels_last) if value.ndim == 4 else tensor
 
