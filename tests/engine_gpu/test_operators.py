@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from comparing import compared
+from comparing import TOLERANCE, compared
 from engine_models import load_bytes, onnx_bytes
 from hypothesis import given, settings
 from onnx import helper
@@ -186,6 +186,30 @@ def test_concatenations_of_images_in_blocks(joined):
     nodes.append(helper.make_node("Concat", [f"p{i}" for i in range(len(joined))], ["c"], axis=1))
     nodes.append(helper.make_node("AveragePool", ["c"], ["y"], kernel_shape=[2, 2]))
     compared(load_bytes(onnx_bytes(nodes, {f"x{i}": (2, channels, 5, 6) for i, channels in enumerate(joined)})))
+
+
+@pytest.mark.parametrize(
+    ("joined", "images", "copied"),
+    [((4, 8), 1, 0), ((8, 4, 3), 1, 0), ((3, 4), 1, 2), ((4, 6, 4), 1, 2), ((4, 8), 2, 2)],
+)
+@pytest.mark.parametrize("half", [False, True])
+def test_what_is_joined_is_computed_in_its_place(joined, images, copied, half):
+    """Also what is joined to another thing first, and what others read beside that."""
+    nodes = [helper.make_node("MaxPool", [f"x{i}"], [f"p{i}"], kernel_shape=[2, 2]) for i in range(len(joined))]
+    nodes += [
+        helper.make_node("Concat", [f"p{i}" for i in range(len(joined))], ["c"], axis=1),
+        helper.make_node("MaxPool", ["c"], ["d"], kernel_shape=[3, 3], pads=[1] * 4),
+        helper.make_node("Concat", ["c", "d"], ["e"], axis=1),
+        helper.make_node("AveragePool", ["e"], ["y"], kernel_shape=[2, 2]),
+        helper.make_node("AveragePool", ["p0"], ["z"], kernel_shape=[2, 2]),
+    ]
+    shapes = {f"x{i}": (images, channels, 9, 17) for i, channels in enumerate(joined)}
+    model = compared(
+        load_bytes(onnx_bytes(nodes, shapes, outputs=["y", "z"])), tolerance=2e-3 if half else TOLERANCE, half=half
+    )
+    whole = images == 1 and sum(joined) % 4 == 0
+    moves = [kernel for kernel, _ in model.steps() if kernel.split("_")[0] in ("blocks", "channels")]
+    assert len(moves) == copied + (0 if whole else 2)
 
 
 def test_what_is_stored_in_16_bits_is_near():

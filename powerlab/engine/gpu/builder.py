@@ -13,6 +13,7 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.images import Image, image_of
+from powerlab.engine.gpu.joins import Join, find_joins
 from powerlab.engine.gpu.program import GpuProgram, words
 from powerlab.engine.gpu.recorder import Recorder
 from powerlab.engine.ir.graph import Graph
@@ -41,8 +42,11 @@ class Builder(Recorder):
     graph: Graph
     picked: dict[str, int] = field(default_factory=dict)
     _places: dict[str, _Places] = field(default_factory=dict)
+    _joins: dict[str, Join] = field(default_factory=dict)
+    _joined: dict[str, Storage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._joins = find_joins(self.graph, self.dtype.itemsize, self.target.alignment_bytes)
         for info in self.graph.inputs:
             self._places[info.name] = _Places()
 
@@ -134,8 +138,21 @@ class Builder(Recorder):
         return self.put_rows(name, self.room(self.graph.tensors[name].elements))
 
     def new_blocks(self, name: str) -> Storage:
-        """Return memory for a tensor in blocks."""
-        return self.put_blocks(name, self.room(4 * self.image(name).vectors))
+        """Return memory for a tensor in blocks: its place in what it is joined to, where it has one."""
+        return self.put_blocks(name, self._room_of(name))
+
+    def is_joined(self, name: str, whole: str, first: int) -> bool:
+        """Tell whether a tensor in blocks lies in its place of another already, from a channel on."""
+        return self._joins.get(name) == Join(whole, first) and self._places[name].blocks is self._joined.get(name)
+
+    def _room_of(self, name: str) -> Storage:
+        if name not in self._joined:
+            join, image = self._joins.get(name), self.image(name)
+            count = 4 * image.vectors
+            self._joined[name] = (
+                self.part(self._room_of(join.whole), join.first * image.pixels, count) if join else self.room(count)
+            )
+        return self._joined[name]
 
     def put_rows(self, name: str, storage: Storage) -> Storage:
         """Say where a tensor lies in rows."""
@@ -175,4 +192,5 @@ class Builder(Recorder):
             outputs=tuple(words(info.elements, 4) for info in self.graph.outputs),
             half=self.half,
             picked=self.picked,
+            parts=self.parts,
         )

@@ -25,8 +25,10 @@ class Layout:
 
     def __init__(self, program: GpuProgram, slices: int) -> None:
         self._slices = slices
-        arena = place(lifetimes(program.dispatches), _ALIGNMENT_WORDS)
+        arena = place(lifetimes(program), _ALIGNMENT_WORDS)
         self._arena = {number: WORD_BYTES * offset for number, offset in arena.offsets.items()}
+        for number, part in program.parts.items():
+            self._arena[number] = self._arena[part.whole.number] + WORD_BYTES * part.first
         self._offsets = {
             Space.INPUT: _offsets(program.inputs),
             Space.OUTPUT: _offsets(program.outputs),

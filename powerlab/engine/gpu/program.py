@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,14 @@ class Constant:
         return stored
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A storage that is part of another one, and the word of it at which it begins."""
+
+    whole: Storage
+    first: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuProgram:
     """All of a network's dispatches, in order.
@@ -78,6 +86,7 @@ class GpuProgram:
         outputs: words of each output.
         half: whether numbers between kernels and weights are stored in 16 bits.
         picked: inputs that pick along axes -> the size of the smallest of them.
+        parts: number of a storage -> which part of which other one it is; all others have memory of their own.
     """
 
     dispatches: tuple[Dispatch, ...]
@@ -86,6 +95,7 @@ class GpuProgram:
     outputs: tuple[int, ...]
     half: bool
     picked: Mapping[str, int]
+    parts: Mapping[int, Part]
 
 
 def words(elements: int, element_bytes: int) -> int:
@@ -93,11 +103,16 @@ def words(elements: int, element_bytes: int) -> int:
     return -(-elements // 4) * 4 * element_bytes // WORD_BYTES
 
 
-def lifetimes(dispatches: Sequence[Dispatch]) -> list[Lifetime]:
-    """Return the lifetime of every storage of the arena, from the first dispatch that touches it to the last."""
+def lifetimes(program: GpuProgram) -> list[Lifetime]:
+    """Return the lifetime of every storage of the arena, from the first dispatch that touches it to the last.
+
+    Who touches a part touches the whole.
+    """
     found: dict[int, Lifetime] = {}
-    for index, dispatch in enumerate(dispatches):
-        for storage in dispatch.buffers:
+    for index, dispatch in enumerate(program.dispatches):
+        for touched in dispatch.buffers:
+            part = program.parts.get(touched.number)
+            storage = part.whole if part else touched
             if storage.space is Space.ARENA:
                 known = found.get(storage.number)
                 found[storage.number] = Lifetime(storage, known.first if known else index, index)

@@ -10,7 +10,7 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.choice.method import Chooser, Numbers
-from powerlab.engine.gpu.program import Constant, Dispatch, words
+from powerlab.engine.gpu.program import Constant, Dispatch, Part, words
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
@@ -33,6 +33,7 @@ class Recorder:
         choose: says how each convolution is computed.
         dispatches: those so far, in order.
         constants: by the index of their storages.
+        parts: number of a storage -> which part of which other one it is.
     """
 
     target: Target
@@ -40,6 +41,7 @@ class Recorder:
     choose: Chooser
     dispatches: list[Dispatch] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
+    parts: dict[int, Part] = field(default_factory=dict)
     _storages: int = 0
 
     @property
@@ -60,6 +62,14 @@ class Recorder:
     def room(self, elements: int, element_bytes: int | None = None) -> Storage:
         """Return memory of the arena for so many elements."""
         return self.storage(Space.ARENA, 0, words(elements, element_bytes or self.dtype.itemsize))
+
+    def part(self, storage: Storage, first: int, elements: int) -> Storage:
+        """Return so many elements of the arena's storage, from its element ``first`` on."""
+        own = self.room(elements)
+        before = words(first, self.dtype.itemsize)
+        known = self.parts.get(storage.number, Part(storage, 0))
+        self.parts[own.number] = Part(known.whole, known.first + before)
+        return own
 
     def constant(self, value: Value, *, floats: bool = False, integers: bool = False) -> Storage:
         """Return a constant's storage; ``floats``, ``integers``: in 32 bits whatever others are stored in."""

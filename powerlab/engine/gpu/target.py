@@ -27,6 +27,7 @@ class Target:
 
     Attributes:
         largest_bytes: of what a kernel sees at once.
+        alignment_bytes: of the address from which on a kernel sees memory.
         shared_bytes: of a work group.
         group_size: invocations of a work group at most.
         cores: that have shared memory of their own.
@@ -39,6 +40,7 @@ class Target:
     """
 
     largest_bytes: int
+    alignment_bytes: int = 256
     shared_bytes: int = 16384
     group_size: int = 128
     cores: int = UNKNOWN_CORES
@@ -54,6 +56,7 @@ def target_of(info: Any) -> Target:
     """Return the target that a native ``DeviceInfo`` describes."""
     return Target(
         largest_bytes=info.largest_buffer_bytes,
+        alignment_bytes=info.alignment_bytes,
         shared_bytes=info.shared_bytes,
         group_size=info.group_size,
         cores=info.cores or UNKNOWN_CORES,

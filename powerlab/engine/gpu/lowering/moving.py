@@ -50,7 +50,7 @@ def lower_slice(builder: Builder, node: Node) -> None:
 
 
 def lower_concat(builder: Builder, node: Node) -> None:
-    """Lower a Concat: images in blocks are joined there."""
+    """Lower a Concat: images in blocks are joined there, unless they were computed in their places."""
     output, shape = node.outputs[0], builder.graph.shape(node.outputs[0])
     axis = int(number(node, "axis")) % len(shape)
     if axis == 1 and len(shape) == _IMAGE_AXES and any(builder.in_blocks(name) for name in node.inputs):
@@ -58,10 +58,9 @@ def lower_concat(builder: Builder, node: Node) -> None:
         out, first = builder.new_blocks(output), 0
         for name, source in zip(node.inputs, sources, strict=True):
             count = builder.image(name).channels
-            last = first + count == shape[1]
-            _move_channels(
-                builder, node, (output, out), (name, source), (0, first, count, -shape[1] % 4 if last else 0)
-            )
+            filled = -shape[1] % 4 if first + count == shape[1] else 0
+            if not builder.is_joined(name, output, first):
+                _move_channels(builder, node, (output, out), (name, source), (0, first, count, filled))
             first += count
         return
     whole, at = builder.new_operand(output), 0
