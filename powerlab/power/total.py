@@ -39,9 +39,10 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
             return _warned(formula, probes)
     estimates = tuple(rail.key for rail in rails if rail.source == ESTIMATE_SOURCE)
     if estimates:
+        why = f"no sensor {'of it ' if sensors else ''}can be read"
         return TotalFormula(
             rails=estimates,
-            scope=f"processor and memory of the host, estimated from load: no sensor can be read; {WITHOUT_CARDS}",
+            scope=f"processor and memory of the host, estimated from load: {why}; {WITHOUT_CARDS}",
             proposed=True,
         )
     return None

@@ -63,6 +63,14 @@ def test_the_first_sentence_says_where_watts_come_from(machine: Machine, name: s
     assert words in " ".join(report(machine(name)).split())
 
 
+def test_a_card_in_a_virtual_machine_is_told_of_beside_the_estimate(machine: Machine) -> None:
+    """As rented servers are: the host keeps its counters to itself, the card does not."""
+    machine("bare")
+    text = " ".join(report(machine("amdgpu")).split())
+    assert "The host's power is only estimated here; that of its graphics cards is measured" in text
+    assert "estimated from load: no sensor of it can be read; without graphics cards" in text
+
+
 def test_what_could_work_is_counted_at_the_top_and_told_at_the_end(
     machine: Machine, deny: Callable[[str], None]
 ) -> None:

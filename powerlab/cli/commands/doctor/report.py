@@ -10,6 +10,7 @@ from rich.text import Text
 
 from powerlab.cli.commands.doctor.update_periods import show_watched
 from powerlab.cli.output.page import Page, by_state, counted, figures, pairs, scaled, some, states
+from powerlab.domain.power import CARD_SOURCES
 
 _MANY_RAILS = 12
 _MANY_MODES = 24
@@ -20,6 +21,9 @@ _IN_SHORT = {
     "simulated": "This is a simulated board: its power, like every figure that follows from it, is simulated",
     "estimated": "Power is only estimated here, because no sensor can be read",
 }
+_CARDS_MEASURED = (
+    "The host's power is only estimated here; that of its graphics cards is measured, and is the power of runs on them"
+)
 
 
 def print_report(found: Mapping[str, Any], console: Console | None = None, *, everything: bool = False) -> None:
@@ -95,10 +99,16 @@ def _graphics(page: Page, gpus: list[Mapping[str, Any]]) -> None:
         )
 
 
+def _measures_cards(found: Mapping[str, Any]) -> bool:
+    return any(one["source"] in CARD_SOURCES and one["rails"] for one in found["sources"])
+
+
 def _in_short(found: Mapping[str, Any]) -> str:
     """Say in two or three sentences what a newcomer wants to know first."""
     origin = found["total_provenance"]
     power = _IN_SHORT.get(origin, "Nothing here can be read for power: runs will carry no watts, and never 0 W")
+    if origin == "estimated" and _measures_cards(found):
+        power = _CARDS_MEASURED
     settable = [mode for mode in found["modes"] if mode["origin"] != "current" and not mode["requires_reboot"]]
     modes = f"{counted(len(settable), 'power mode')} can be set" if settable else "No power mode can be set"
     wrong = [one for one in _all_probes(found) if one["availability"] in ("denied", "broken")]
