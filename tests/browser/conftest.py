@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
@@ -23,6 +25,8 @@ MEASURED_ID = "00000000-0000-4000-8000-000000000007"
 ROOF = Roof(peak_gflops=200.0, memory_gb_per_s=20.0)
 PATIENCE_MS = 60_000
 """A page that hears events asks every 30 s besides, waits 15 s for an answer, and the machine may be busy."""
+CLOSING_S = 60.0
+"""A browser that takes longer to close waits for something that never comes."""
 CHROMIUM_ARGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -101,6 +105,28 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shelf.store.close()
 
 
+@contextmanager
+def closed_within(seconds: float) -> Iterator[None]:
+    """End playwright's driver, and the browser with it, where the block takes longer, and fail."""
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
+        for driver in psutil.Process().children():
+            if Path(driver.exe()).name == "node":
+                for process in (*driver.children(recursive=True), driver):
+                    process.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    assert not ended.is_set(), f"the browser did not close within {seconds:.0f} s"
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Start one browser for all tests."""
@@ -109,7 +135,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_ARGS))
         yield started
-        started.close()
+        with closed_within(CLOSING_S):
+            started.close()
 
 
 @pytest.fixture(scope="session")

@@ -134,6 +134,7 @@ def test_a_page_notices_a_server_that_takes_requests_and_never_answers(live: Liv
     page.route(f"**/sweeps/{live.sweep.id}", lambda route: None)
     live.say(RunPhase.TIMED)
     expect(page.locator("#offline")).to_contain_text("does not answer")
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_a_chart_that_never_comes_does_not_keep_a_page_from_following(live: LiveSite, page: Page) -> None:
