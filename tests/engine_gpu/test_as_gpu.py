@@ -60,6 +60,16 @@ def test_pools_over_whole_images(half, kind):
     assert "global_pool" in kernels(compared(graph, half=half, tolerance=4e-3 if half else 2e-5))
 
 
+@pytest.mark.parametrize("size", [5, 200, 2100])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "LayerNormalization"])
+def test_long_rows_are_shared_by_more_lanes(operator, size):
+    scale = {"s": RANDOM.standard_normal(size).astype(np.float32)} if operator.startswith("Layer") else {}
+    graph = load_bytes(
+        onnx_bytes([helper.make_node(operator, ["x", *scale], ["y"])], {"x": (3, size)}, constants=scale)
+    )
+    assert "rows" in kernels(compared(graph))
+
+
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize(
     ("window", "parts"),

@@ -155,6 +155,13 @@ def test_depthwise_convolutions(channels, stride, dilation):
     compared(load_bytes(onnx_bytes([node], {"x": (2, channels, 9, 8)}, constants={"w": weights})))
 
 
+@pytest.mark.parametrize("kernel", [(1, 5), (9, 2), (7, 7)])
+def test_depthwise_convolutions_of_any_window(kernel):
+    weights = RANDOM.standard_normal((6, 1, *kernel)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 1, 3, 2], group=6)
+    compared(load_bytes(onnx_bytes([node], {"x": (2, 6, 11, 9)}, constants={"w": weights})))
+
+
 @pytest.mark.parametrize("rows", [1, 3, 8, 21])
 @pytest.mark.parametrize("sizes", [(16, 8), (13, 10), (64, 130)])
 def test_fully_connected_layers(rows, sizes):

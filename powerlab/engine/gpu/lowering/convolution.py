@@ -69,7 +69,7 @@ def _emit_depthwise(builder: Builder, node: Node, places: Places, conv: Convolut
         "depthwise",
         node,
         (out, source, builder.constant(packed), builder.constant(shifts, floats=True), residual or source),
-        constants=(_LANES, function, int(residual is not None)),
+        constants=(_LANES, function, int(residual is not None), *conv.window.kernel),
         push=(*numbers, *conv.geometry(), made.blocks),
         groups=(across, made.blocks, -(-tiles // across)),
     )

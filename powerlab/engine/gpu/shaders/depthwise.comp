@@ -2,10 +2,15 @@
 // Weights: [block][tap].
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "finish.glsl"
 
 layout(constant_id = 2) const bool RESIDUAL = false;
+layout(constant_id = 3) const int KERNEL_H = 3;  // known here, so that many loads are under way at a time
+layout(constant_id = 4) const int KERNEL_W = 3;
+
+const int MOST_UNROLLED = 7;
 
 layout(binding = 0) writeonly buffer Out { T4 made[]; };
 layout(binding = 1) readonly buffer X { T4 x[]; };
@@ -19,6 +24,18 @@ layout(push_constant) uniform Push {
   int blocks;
 } p;
 
+// Pixels and weights of a row of taps.
+vec4 row_of(int from, int y, int column, int w) {
+  vec4 sum = vec4(0);
+  [[unroll]] for (int tap = 0; tap < KERNEL_W; ++tap) {
+    const int x_at = column + tap * p.dilation_w;
+    const bool inside = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
+    const vec4 found = vec4(x[from + (inside ? y * p.in_w + x_at : 0)]);
+    sum += (inside ? found : vec4(0)) * vec4(weights[w + tap]);
+  }
+  return sum;
+}
+
 void main() {
   const int out_size = p.out_h * p.out_w, in_size = p.in_h * p.in_w, block = int(gl_WorkGroupID.y);
   const int wanted = int((gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * gl_WorkGroupSize.x +
@@ -28,15 +45,13 @@ void main() {
   const int row = pixel / p.out_w * p.stride_h - p.pad_h, column = pixel % p.out_w * p.stride_w - p.pad_w;
   const int from = (image * p.blocks + block) * in_size;
   vec4 sum = bias[block];
-  int w = block * p.kernel_h * p.kernel_w;
-  for (int tap_row = 0; tap_row < p.kernel_h; ++tap_row) {
-    for (int tap_column = 0; tap_column < p.kernel_w; ++tap_column) {
-      const int y = row + tap_row * p.dilation_h, x_at = column + tap_column * p.dilation_w;
-      const bool inside = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
-      const vec4 found = vec4(x[from + (inside ? y * p.in_w + x_at : 0)]);
-      sum += (inside ? found : vec4(0)) * vec4(weights[w]);
-      ++w;
+  const int w = block * KERNEL_H * KERNEL_W;
+  if (KERNEL_H <= MOST_UNROLLED) {
+    [[unroll]] for (int tap = 0; tap < min(KERNEL_H, MOST_UNROLLED); ++tap) {
+      sum += row_of(from, row + tap * p.dilation_h, column, w + tap * KERNEL_W);
     }
+  } else {
+    for (int tap = 0; tap < KERNEL_H; ++tap) sum += row_of(from, row + tap * p.dilation_h, column, w + tap * KERNEL_W);
   }
   if (wanted < p.images * out_size) {
     const int to = (image * p.blocks + block) * out_size + pixel;

@@ -2,6 +2,8 @@
 // 2016), 3 root mean square normalisation (B. Zhang and R. Sennrich, 2019).
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
 #include "common.glsl"
 
 layout(constant_id = 1) const int KIND = 0;
@@ -23,16 +25,12 @@ layout(push_constant) uniform Push {
 shared float parts[gl_WorkGroupSize.x];
 
 float total_of(float own, bool largest) {
-  const uint lane = gl_LocalInvocationID.x;
-  parts[lane] = own;
+  float all = largest ? subgroupMax(own) : subgroupAdd(own);
+  if (gl_NumSubgroups == 1) return all;
+  if (subgroupElect()) parts[gl_SubgroupID] = all;
   barrier();
-  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
-    if (lane < half_way) {
-      parts[lane] = largest ? max(parts[lane], parts[lane + half_way]) : parts[lane] + parts[lane + half_way];
-    }
-    barrier();
-  }
-  const float all = parts[0];
+  all = parts[0];
+  for (uint i = 1; i < gl_NumSubgroups; ++i) all = largest ? max(all, parts[i]) : all + parts[i];
   barrier();
   return all;
 }
