@@ -80,6 +80,7 @@ CASES = {
     "mul itself flat": ("Mul", ["x"], {}, {}, 14, (3, 5), ["Multiply"]),
     "leaky relu": ("LeakyRelu", [], {"alpha": 0.1}, {}, 16, IMAGE, ["Clamp"]),
     "leaky relu plain": ("LeakyRelu", [], {}, {}, 7, IMAGE, ["Clamp"]),
+    "prelu of one slope": ("PRelu", ["s"], {}, {"s": np.array([[-0.5]], np.float32)}, 16, IMAGE, ["Clamp"]),
     "upsample 7": ("Upsample", [], {"scales": [1.0, 1.0, 2.0, 3.0], "mode": "nearest"}, {}, 7, IMAGE, ["Resize"]),
     "upsample 9": ("Upsample", ["f"], {"mode": "nearest"}, {"f": FACTORS}, 9, IMAGE, ["Resize"]),
     "resize 10": ("Resize", ["f"], {"mode": "nearest"}, {"f": FACTORS}, 10, IMAGE, ["Resize"]),

@@ -6,13 +6,17 @@ Wu, K. He, https://arxiv.org/abs/1803.08494). A GroupNorm does all that, and lea
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _IMAGE_AXES = 4
+_PRODUCT = "mul_strided_f32"
+_ARITHMETIC = (_PRODUCT, "add_strided_f32")
 
 
 def fuse_group_norms(graph: Graph) -> Graph:
@@ -21,6 +25,42 @@ def fuse_group_norms(graph: Graph) -> Graph:
 
 
 def _fused(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    return _of_rows(node, sole, rewriter) or _of_groups(node, sole, rewriter)
+
+
+def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    """Fuse the norm of an image of one row, scaled and shifted as a tensor of three axes, which may be a sequence."""
+    steps: list[Node] = []
+    changes: list[tuple[Array, Array]] = []
+    before = sole(node.inputs[0]) if node.op_type == "Reshape" else None
+    while before is not None and (change := _of_channels(before, rewriter)) is not None:
+        steps.insert(0, before)
+        changes.insert(0, change)
+        before = sole(before.inputs[0])
+    if not changes or before is None or before.op_type != "Reshape":
+        return None
+    fused = _of_groups(replace(before, outputs=node.outputs), sole, rewriter)
+    if fused is None or rewriter.shape(before.outputs[0])[:2] != rewriter.shape(node.outputs[0])[:2]:
+        return None
+    norm, *absorbed = fused
+    for change in changes:
+        norm = _changed(norm, *change, node.outputs[0], rewriter)
+    return norm, *absorbed, before, *steps
+
+
+def _of_channels(node: Node, rewriter: Rewriter) -> tuple[Array, Array] | None:
+    """Return factor and summand a channel of a product or sum of a tensor of three axes; None where it is not one."""
+    family, shape = node.attributes.get("kernel"), rewriter.shape(node.outputs[0])
+    if family not in _ARITHMETIC or len(shape) != _IMAGE_AXES - 1 or not rewriter.is_constant(node.inputs[1]):
+        return None
+    values = rewriter.value(node.inputs[1])
+    if values.shape not in ((shape[1], 1), (1, shape[1], 1)) or rewriter.shape(node.inputs[0]) != shape:
+        return None
+    values = values.reshape(-1)
+    return (values, np.zeros_like(values)) if family == _PRODUCT else (np.ones_like(values), values)
+
+
+def _of_groups(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
     norm = sole(node.inputs[0]) if node.op_type in ("Reshape", "ScaleShift") else None
     if norm is None or norm.op_type != "GroupNorm" or not all(map(rewriter.is_constant, norm.inputs[1:])):
         return None
@@ -41,7 +81,12 @@ def _scaled(node: Node, norm: Node, rewriter: Rewriter) -> tuple[Node, ...] | No
     if not is_linear(node):
         return None
     scale, shift = (rewriter.value(name) for name in node.inputs[1:])
+    return _changed(norm, scale, shift, node.outputs[0], rewriter), norm
+
+
+def _changed(norm: Node, scale: Array, shift: Array, output: str, rewriter: Rewriter) -> Node:
+    """Return the norm with what follows it, a factor and a summand a channel."""
     own, added = (np.repeat(values, len(scale) // len(values)) for values in map(rewriter.value, norm.inputs[1:]))
-    times = rewriter.constant(f"{node.outputs[0]}.scale", own * scale)
-    plus = rewriter.constant(f"{node.outputs[0]}.shift", added * scale + shift)
-    return Node("GroupNorm", norm.name, (norm.inputs[0], times, plus), node.outputs, norm.attributes), norm
+    times = rewriter.constant(f"{output}.scale", own * scale)
+    plus = rewriter.constant(f"{output}.shift", added * scale + shift)
+    return Node("GroupNorm", norm.name, (norm.inputs[0], times, plus), (output,), norm.attributes)

@@ -1,4 +1,4 @@
-"""Relu, LeakyRelu and Clip become Clamp; Softmax gets one axis, LogSoftmax and Hardmax the last."""
+"""Relu, LeakyRelu, PRelu of one slope and Clip become Clamp; Softmax gets one axis, LogSoftmax and Hardmax the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP, Clamp, clip_bounds, has_known_bounds, leak, softmax_axis
 from powerlab.engine.ops.casting import whole_range
 from powerlab.engine.ops.view import FLOAT32, NodeView
-from powerlab.engine.passes.legalize.elementwise import each, strided
+from powerlab.engine.passes.legalize.elementwise import each, elementwise, strided
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
@@ -33,6 +33,15 @@ def _relu(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
 def _leaky_relu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     return [Node("Clamp", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP, "slope": leak(view)})]
+
+
+def _parametric_relu(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
+    """A slope for all elements is that of a LeakyRelu; any other is Elementwise."""
+    node, slope = view.node, view.constant(1)
+    if view.dtype(0) != FLOAT32 or slope is None or slope.size != 1 or slope.ndim > len(view.shape(0)):
+        return elementwise(view, rewriter)
+    clamp = {"clamp": NO_CLAMP, "slope": float(slope.reshape(()))}
+    return [Node("Clamp", node.name, node.inputs[:1], node.outputs, clamp)]
 
 
 def _clip(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
@@ -82,6 +91,7 @@ _RULES = {
     "Hardmax": _softmax,
     "LeakyRelu": _leaky_relu,
     "LogSoftmax": _softmax,
+    "PRelu": _parametric_relu,
     "Relu": _relu,
     "Softmax": _softmax,
 }
