@@ -1,6 +1,5 @@
 // A convolution by the units for products of matrices, of 16-bit numbers with sums in 32: what tiled.glsl computes, with
-// the same operands, all of them read 8 numbers, 16 bytes, at a time. While the units multiply what lies in one half of
-// shared memory, what they multiply next is on its way to registers, and from there to the other half.
+// the same operands, all of them read 8 numbers, 16 bytes, at a time.
 // Weights: [group][tile][tap][in block][4 inputs][TILE_BLOCKS].
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -33,18 +32,66 @@ layout(push_constant) uniform Push {
 const int PAIRS = DEPTH_BLOCKS / 2, WIDTH = TILE_BLOCKS / 2;    // of blocks
 const int VALUE_STRIDE = PAIRS + 1, FACTOR_STRIDE = WIDTH + 1;  // other banks a row
 const int VALUES = TILE_PIXELS * PAIRS, FACTORS = DEPTH_BLOCKS * 4 * WIDTH;
-const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
 const int VALUE_ROOM = TILE_PIXELS * VALUE_STRIDE, FACTOR_ROOM = DEPTH_BLOCKS * 4 * FACTOR_STRIDE;
 const int ROOM = 2 * (VALUE_ROOM + FACTOR_ROOM), RESULT_ROOM = ACROSS * DOWN * BLOCKS * SUM_VECTORS;
+#define VALUE uvec4
+#define FACTOR uvec4
+#include "staged.glsl"
 
 // Twice [pixel][8 inputs], then twice [input][8 outputs]; at the end results in their place.
 shared uvec4 staged[ROOM > RESULT_ROOM ? ROOM : RESULT_ROOM];
+#define KEEP_VALUE(to, e) staged[to * VALUE_ROOM + e % TILE_PIXELS * VALUE_STRIDE + e / TILE_PIXELS]
+#define KEEP_FACTOR(to, e) staged[2 * VALUE_ROOM + to * FACTOR_ROOM + e / WIDTH * FACTOR_STRIDE + e % WIDTH]
+#define FIND_FACTOR(k, e) weights[min(from / 2 + k * 4 * WIDTH + e, last)]  // beyond the last one, values are 0
+
+// Two blocks of a pixel.
+uvec4 find_value(ivec4 corner, int k, int e, int end) {
+  const int more = e / TILE_PIXELS * 2, at = k + more, in_size = p.in_h * p.in_w;
+  bool inside[2];
+  int place[2];
+  if (POINT) {
+    const int pixel = corner.x + corner.y * p.in_w + corner.z;
+    inside[0] = at < end;
+    inside[1] = at + 1 < end;
+    place[0] = pixel + (inside[0] ? at * in_size : 0);
+    place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);
+  } else if (RUN > 1) {
+    place[0] = RUN > 2 ? place_in_tap(corner, k, more, inside[0]) : place_of(corner, at, inside[0]);
+    place[1] = place[0] + in_size;
+    inside[1] = inside[0];
+  } else {
+    place[0] = place_of(corner, at, inside[0]);
+    place[1] = place_of(corner, at + 1, inside[1]);
+    inside[0] = inside[0] && at < end;
+    inside[1] = inside[1] && at + 1 < end;
+  }
+  const uvec2 low = x[place[0]], high = x[place[1]];
+  return uvec4(inside[0] ? low : uvec2(0), inside[1] ? high : uvec2(0));
+}
+
+#define MULTIPLY(now)                                                                                                  \
+  [[unroll]] for (int d = 0; d < DEPTH; ++d) {                                                                         \
+    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];                                            \
+    [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                      \
+      coopMatLoad(left[i], staged, now * VALUE_ROOM + (across * PIXELS + i) * M * VALUE_STRIDE + d * K / 8,            \
+                  VALUE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);                                                   \
+    }                                                                                                                  \
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                                      \
+      coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;                                                 \
+      coopMatLoad(right, staged,                                                                                       \
+                  2 * VALUE_ROOM + now * FACTOR_ROOM + d * K * FACTOR_STRIDE + (down * BLOCKS + b) * N / 8,            \
+                  FACTOR_STRIDE, gl_CooperativeMatrixLayoutRowMajor);                                                  \
+      [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                    \
+        sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);                                    \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
 
 void main() {
   FIND_TILE
   const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
   const ivec2 own = part_of(part, depth);
-  const int in_size = p.in_h * p.in_w, last = from / 2 + depth * 4 * WIDTH - 1;
+  const int last = from / 2 + depth * 4 * WIDTH - 1;
 
   coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[PIXELS * BLOCKS];
   [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) {
@@ -52,82 +99,7 @@ void main() {
   }
   find_corners(first, group);
   barrier();
-  ivec4 corner[VALUES_EACH];
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
-
-  uvec4 value[VALUES_EACH], factor[FACTORS_EACH];
-#define FETCH(k)                                                                                                 \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                             \
-    const int at = (k) + (lane + i * LANES) / TILE_PIXELS * 2;                                                     \
-    bool inside[2];                                                                                              \
-    int place[2];                                                                                                \
-    if (POINT) {                                                                                                 \
-      const int pixel = corner[i].x + corner[i].y * p.in_w + corner[i].z;                                        \
-      inside[0] = at < own.y;                                                                                    \
-      inside[1] = at + 1 < own.y;                                                                                \
-      place[0] = pixel + (inside[0] ? at * in_size : 0);                                                         \
-      place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);                                                   \
-    } else if (RUN > 1) {                                                                                        \
-      place[0] = RUN > 2 ? place_in_tap(corner[i], k, at - (k), inside[0]) : place_of(corner[i], at, inside[0]); \
-      place[1] = place[0] + in_size;                                                                             \
-      inside[1] = inside[0];                                                                                     \
-    } else {                                                                                                     \
-      place[0] = place_of(corner[i], at, inside[0]);                                                             \
-      place[1] = place_of(corner[i], at + 1, inside[1]);                                                         \
-      inside[0] = inside[0] && at < own.y;                                                                       \
-      inside[1] = inside[1] && at + 1 < own.y;                                                                   \
-    }                                                                                                            \
-    const uvec2 low = x[place[0]], high = x[place[1]];                                                           \
-    value[i] = uvec4(inside[0] ? low : uvec2(0), inside[1] ? high : uvec2(0));                                   \
-  }                                                                                                              \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                            \
-    factor[i] = weights[min(from / 2 + (k) * 4 * WIDTH + lane + i * LANES, last)]; /* beyond, values are 0 */      \
-  }
-#define KEEP(half_of)                                                                                            \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                             \
-    const int e = lane + i * LANES;                                                                              \
-    if (VALUES % LANES == 0 || e < VALUES) {                                                                     \
-      staged[half_of * VALUE_ROOM + e % TILE_PIXELS * VALUE_STRIDE + e / TILE_PIXELS] = value[i];                \
-    }                                                                                                            \
-  }                                                                                                              \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                            \
-    const int e = lane + i * LANES;                                                                              \
-    if (FACTORS % LANES == 0 || e < FACTORS) {                                                                   \
-      staged[2 * VALUE_ROOM + half_of * FACTOR_ROOM + e / WIDTH * FACTOR_STRIDE + e % WIDTH] = factor[i];        \
-    }                                                                                                            \
-  }
-
-  FETCH(own.x)
-  KEEP(0)
-  barrier();
-  int now = 0;
-  for (int k = own.x; k < own.y; k += DEPTH_BLOCKS) {
-    const bool more = k + DEPTH_BLOCKS < own.y;
-    if (more) {
-      FETCH(k + DEPTH_BLOCKS)
-    }
-    const int from_value = now * VALUE_ROOM, from_factor = 2 * VALUE_ROOM + now * FACTOR_ROOM;
-    [[unroll]] for (int d = 0; d < DEPTH; ++d) {
-      coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];
-      [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        coopMatLoad(left[i], staged, from_value + (across * PIXELS + i) * M * VALUE_STRIDE + d * K / 8, VALUE_STRIDE,
-                    gl_CooperativeMatrixLayoutRowMajor);
-      }
-      [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-        coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;
-        coopMatLoad(right, staged, from_factor + d * K * FACTOR_STRIDE + (down * BLOCKS + b) * N / 8, FACTOR_STRIDE,
-                    gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-          sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);
-        }
-      }
-    }
-    now ^= 1;
-    if (more) {
-      KEEP(now)
-    }
-    barrier();
-  }
+  STEPS(own.x, own.y)
 
   const int all = p.images * p.groups * p.out_blocks * out_size;
 #define PUT(pixel, own_block, sum)                                                                        \

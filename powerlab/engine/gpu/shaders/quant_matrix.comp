@@ -12,15 +12,44 @@
 
 const int STRIDE = DEPTH_BLOCKS + 4, TILE_OUTPUTS = 4 * TILE_BLOCKS;  // other banks a row
 const int VALUES = TILE_PIXELS * DEPTH_BLOCKS, FACTORS = TILE_OUTPUTS * DEPTH_BLOCKS;
-const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
+#define VALUE uint
+#define FACTOR uint
+#include "staged.glsl"
+
 shared uint values[2 * TILE_PIXELS * STRIDE];    // [half][pixel][4 inputs]
 shared uint factors[2 * TILE_OUTPUTS * STRIDE];  // [half][output][4 inputs]
 shared ivec4 results[ACROSS * DOWN * BLOCKS * SUM_VECTORS];
+#define KEEP_VALUE(to, e) values[(to * TILE_PIXELS + e % TILE_PIXELS) * STRIDE + e / TILE_PIXELS]
+#define KEEP_FACTOR(to, e) factors[(to * TILE_OUTPUTS + e % TILE_OUTPUTS) * STRIDE + e / TILE_OUTPUTS]
+#define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
+
+uint find_value(ivec4 corner, int k, int e, int end) {
+  const int at = k + e / TILE_PIXELS;
+  bool inside;
+  const uint found = x[place_of(corner, at, inside)];
+  return at < end ? (inside ? found : uint(p.x_zero) * 0x01010101u) ^ 0x80808080u : 0u;
+}
+
+#define MULTIPLY(now)                                                                                              \
+  [[unroll]] for (int d = 0; d < DEPTH; ++d) {                                                                     \
+    coopmat<int8_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];                                           \
+    [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                  \
+      coopMatLoad(left[i], values, (now * TILE_PIXELS + (across * PIXELS + i) * M) * STRIDE + d * K / 4, STRIDE,   \
+                  gl_CooperativeMatrixLayoutRowMajor);                                                             \
+    }                                                                                                              \
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                                  \
+      coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;                                                \
+      coopMatLoad(right, factors, (now * TILE_OUTPUTS + (down * BLOCKS + b) * N) * STRIDE + d * K / 4, STRIDE,     \
+                  gl_CooperativeMatrixLayoutColumnMajor);                                                          \
+      [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                \
+        sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);                                \
+      }                                                                                                            \
+    }                                                                                                              \
+  }
 
 void main() {
   FIND_TILE
   const int subgroup = int(gl_SubgroupID), across = subgroup % ACROSS, down = subgroup / ACROSS;
-  const uint outside = uint(p.x_zero) * 0x01010101u;
   const int last = from + depth * TILE_OUTPUTS - 1;
 
   coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[PIXELS * BLOCKS];
@@ -29,65 +58,7 @@ void main() {
   }
   find_corners(first, group);
   barrier();
-  ivec4 corner[VALUES_EACH];
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
-
-  uint value[VALUES_EACH], factor[FACTORS_EACH];
-#define FETCH(k)                                                                                           \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
-    const int at = (k) + (lane + i * LANES) / TILE_PIXELS;                                                 \
-    bool inside;                                                                                           \
-    const uint found = x[place_of(corner[i], at, inside)];                                                 \
-    value[i] = at < depth ? (inside ? found : outside) ^ 0x80808080u : 0u;                                 \
-  }                                                                                                        \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
-    factor[i] = weights[min(from + (k) * TILE_OUTPUTS + lane + i * LANES, last)]; /* beyond, values are 0 */ \
-  }
-#define KEEP(half_of)                                                                                      \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
-    const int e = lane + i * LANES;                                                                        \
-    if (VALUES % LANES == 0 || e < VALUES) {                                                               \
-      values[(half_of * TILE_PIXELS + e % TILE_PIXELS) * STRIDE + e / TILE_PIXELS] = value[i];             \
-    }                                                                                                      \
-  }                                                                                                        \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
-    const int e = lane + i * LANES;                                                                        \
-    if (FACTORS % LANES == 0 || e < FACTORS) {                                                             \
-      factors[(half_of * TILE_OUTPUTS + e % TILE_OUTPUTS) * STRIDE + e / TILE_OUTPUTS] = factor[i];        \
-    }                                                                                                      \
-  }
-
-  FETCH(0)
-  KEEP(0)
-  barrier();
-  int now = 0;
-  for (int k = 0; k < depth; k += DEPTH_BLOCKS) {
-    const bool more = k + DEPTH_BLOCKS < depth;
-    if (more) {
-      FETCH(k + DEPTH_BLOCKS)
-    }
-    const int from_value = now * TILE_PIXELS, from_factor = now * TILE_OUTPUTS;
-    [[unroll]] for (int d = 0; d < DEPTH; ++d) {
-      coopmat<int8_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> left[PIXELS];
-      [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        coopMatLoad(left[i], values, (from_value + (across * PIXELS + i) * M) * STRIDE + d * K / 4, STRIDE,
-                    gl_CooperativeMatrixLayoutRowMajor);
-      }
-      [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-        coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> right;
-        coopMatLoad(right, factors, (from_factor + (down * BLOCKS + b) * N) * STRIDE + d * K / 4, STRIDE,
-                    gl_CooperativeMatrixLayoutColumnMajor);
-        [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-          sums[i * BLOCKS + b] = coopMatMulAdd(left[i], right, sums[i * BLOCKS + b]);
-        }
-      }
-    }
-    now ^= 1;
-    if (more) {
-      KEEP(now)
-    }
-    barrier();
-  }
+  STEPS(0, depth)
 
 #define PUT(pixel, own, sum)                                            \
   const int to = corners[pixel].w, block = tile * TILE_BLOCKS + own;    \

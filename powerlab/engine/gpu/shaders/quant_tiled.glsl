@@ -14,15 +14,41 @@ const int TILE_PIXELS = ACROSS * PIXELS, TILE_BLOCKS = DOWN * BLOCKS, TILE_OUTPU
 
 #include "corners.glsl"
 
-const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * TILE_OUTPUTS;
-const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
+const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * TILE_OUTPUTS, DEPTH_BLOCKS = DEPTH;
+#define VALUE uint
+#define FACTOR uint
+#include "staged.glsl"
+
 shared uint values[2 * VALUES];    // [half][in block][pixel]
 shared uint factors[2 * FACTORS];  // [half][in block][output]
+#define KEEP_VALUE(to, e) values[to * VALUES + e]
+#define KEEP_FACTOR(to, e) factors[to * FACTORS + e]
+#define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
+
+uint find_value(ivec4 corner, int k, int e, int end) {
+  const int at = k + e / TILE_PIXELS;
+  bool inside;
+  const uint found = x[place_of(corner, at, inside)];
+  return at < end ? (inside ? found : uint(p.x_zero) * 0x01010101u) : 0u;
+}
+
+#define MULTIPLY(now)                                                                                   \
+  [[unroll]] for (int d = 0; d < DEPTH; ++d) {                                                          \
+    uint taken[PIXELS];                                                                                 \
+    [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                       \
+      taken[i] = values[now * VALUES + d * TILE_PIXELS + i * ACROSS + own_pixel];                       \
+    }                                                                                                   \
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                       \
+      [[unroll]] for (int c = 0; c < 4; ++c) {                                                          \
+        const uint weight = factors[now * FACTORS + d * TILE_OUTPUTS + 4 * (b * DOWN + own_block) + c]; \
+        [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b][c] += dot_bytes(weight, taken[i]); \
+      }                                                                                                 \
+    }                                                                                                   \
+  }
 
 void main() {
   FIND_TILE
   const int own_pixel = lane % ACROSS, own_block = lane / ACROSS;
-  const uint outside = uint(p.x_zero) * 0x01010101u;
   const int last = from + depth * TILE_OUTPUTS - 1;
 
   ivec4 sums[PIXELS * BLOCKS];
@@ -32,57 +58,7 @@ void main() {
   }
   find_corners(first, group);
   barrier();
-  ivec4 corner[VALUES_EACH];
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
-
-  uint value[VALUES_EACH], factor[FACTORS_EACH];
-#define FETCH(k)                                                                                           \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
-    const int at = (k) + (lane + i * LANES) / TILE_PIXELS;                                                 \
-    bool inside;                                                                                           \
-    const uint found = x[place_of(corner[i], at, inside)];                                                 \
-    value[i] = at < depth ? (inside ? found : outside) : 0u;                                               \
-  }                                                                                                        \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
-    factor[i] = weights[min(from + (k) * TILE_OUTPUTS + lane + i * LANES, last)]; /* beyond, values are 0 */ \
-  }
-#define KEEP(half_of)                                                                                      \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                                       \
-    const int e = lane + i * LANES;                                                                        \
-    if (VALUES % LANES == 0 || e < VALUES) values[half_of * VALUES + e] = value[i];                        \
-  }                                                                                                        \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                                      \
-    const int e = lane + i * LANES;                                                                        \
-    if (FACTORS % LANES == 0 || e < FACTORS) factors[half_of * FACTORS + e] = factor[i];                   \
-  }
-
-  FETCH(0)
-  KEEP(0)
-  barrier();
-  int now = 0;
-  for (int k = 0; k < depth; k += DEPTH) {
-    const bool more = k + DEPTH < depth;
-    if (more) {
-      FETCH(k + DEPTH)
-    }
-    [[unroll]] for (int d = 0; d < DEPTH; ++d) {
-      uint taken[PIXELS];
-      [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        taken[i] = values[now * VALUES + d * TILE_PIXELS + i * ACROSS + own_pixel];
-      }
-      [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-        [[unroll]] for (int c = 0; c < 4; ++c) {
-          const uint weight = factors[now * FACTORS + d * TILE_OUTPUTS + 4 * (b * DOWN + own_block) + c];
-          [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b][c] += dot_bytes(weight, taken[i]);
-        }
-      }
-    }
-    now ^= 1;
-    if (more) {
-      KEEP(now)
-    }
-    barrier();
-  }
+  STEPS(0, depth)
 
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {
     const int to = corners[i * ACROSS + own_pixel].w;

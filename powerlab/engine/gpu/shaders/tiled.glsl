@@ -1,7 +1,6 @@
 // What conv.comp computes, with the same operands, by tiles in shared memory: a work group takes ACROSS * PIXELS pixels
 // and DOWN * BLOCKS blocks of outputs, and DEPTH input blocks of a tap or of neighbouring ones at a time. Weights:
-// [group][tile of DOWN * BLOCKS][tap][in block][4 inputs][DOWN * BLOCKS]. While lanes multiply what lies in one half of
-// shared memory, what they multiply next is on its way to registers, and from there to the other half.
+// [group][tile of DOWN * BLOCKS][tap][in block][4 inputs][DOWN * BLOCKS].
 #extension GL_EXT_control_flow_attributes : require
 #include "finish.glsl"
 #include "window.glsl"
@@ -32,9 +31,51 @@ layout(push_constant) uniform Push {
 #include "parts.glsl"
 
 const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * 4 * TILE_BLOCKS;
-const int VALUES_EACH = (VALUES + LANES - 1) / LANES, FACTORS_EACH = (FACTORS + LANES - 1) / LANES;
+#define VALUE S4
+#define FACTOR S4
+#include "staged.glsl"
+
 shared S4 values[2 * VALUES];    // [half][in block][pixel]
 shared S4 factors[2 * FACTORS];  // [half][input][out block]
+#define KEEP_VALUE(to, e) values[to * VALUES + e]
+#define KEEP_FACTOR(to, e) factors[to * FACTORS + e]
+#define FIND_FACTOR(k, e) S4(weights[min(from + k * 4 * TILE_BLOCKS + e, last)])  // beyond the last one, values are 0
+
+S4 find_value(ivec4 corner, int k, int e, int end) {
+  const int more = e / TILE_PIXELS;
+  bool inside;
+  const int place = ONE_TAP ? place_in_tap(corner, k, more, inside) : place_of(corner, k + more, inside);
+  const S4 found = S4(x[place]);
+  return inside && k + more < end ? found : S4(0);
+}
+
+#ifdef SHORT_SUMS
+#define BEGIN_SUMS                \
+  S4 short_sums[PIXELS * BLOCKS]; \
+  [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) short_sums[s] = S4(0);
+#define SUMS short_sums
+#define END_SUMS [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) sums[s] += vec4(short_sums[s]);
+#else
+#define BEGIN_SUMS
+#define SUMS sums
+#define END_SUMS
+#endif
+
+#define MULTIPLY(now)                                                                                         \
+  BEGIN_SUMS                                                                                                  \
+  [[unroll]] for (int d = 0; d < DEPTH; ++d) {                                                                \
+    S4 taken[PIXELS];                                                                                         \
+    [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                             \
+      taken[i] = values[now * VALUES + d * TILE_PIXELS + i * ACROSS + own_pixel];                             \
+    }                                                                                                         \
+    [[unroll]] for (int c = 0; c < 4; ++c) {                                                                  \
+      [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                           \
+        const S4 weight = factors[now * FACTORS + (d * 4 + c) * TILE_BLOCKS + b * DOWN + own_block];          \
+        [[unroll]] for (int i = 0; i < PIXELS; ++i) SUMS[i * BLOCKS + b] += taken[i][c] * weight;             \
+      }                                                                                                       \
+    }                                                                                                         \
+  }                                                                                                           \
+  END_SUMS
 
 void main() {
   FIND_TILE
@@ -46,68 +87,7 @@ void main() {
   [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) sums[s] = vec4(0);
   find_corners(first, group);
   barrier();
-  ivec4 corner[VALUES_EACH];
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) corner[i] = corners[(lane + i * LANES) % TILE_PIXELS];
-
-  S4 value[VALUES_EACH], factor[FACTORS_EACH];
-#define FETCH(k)                                                                                   \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                               \
-    const int at = (k) + (lane + i * LANES) / TILE_PIXELS;                                           \
-    bool inside;                                                                                   \
-    const int place = ONE_TAP ? place_in_tap(corner[i], k, at - (k), inside) : place_of(corner[i], at, inside); \
-    const S4 found = S4(x[place]);                                                                 \
-    value[i] = inside && at < own.y ? found : S4(0);                                               \
-  }                                                                                                \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                              \
-    factor[i] = S4(weights[min(from + (k) * 4 * TILE_BLOCKS + lane + i * LANES, last)]); /* beyond, values are 0 */ \
-  }
-#define KEEP(half_of)                                                                              \
-  [[unroll]] for (int i = 0; i < VALUES_EACH; ++i) {                                               \
-    const int e = lane + i * LANES;                                                                \
-    if (VALUES % LANES == 0 || e < VALUES) values[half_of * VALUES + e] = value[i];                \
-  }                                                                                                \
-  [[unroll]] for (int i = 0; i < FACTORS_EACH; ++i) {                                              \
-    const int e = lane + i * LANES;                                                                \
-    if (FACTORS % LANES == 0 || e < FACTORS) factors[half_of * FACTORS + e] = factor[i];           \
-  }
-
-  FETCH(own.x)
-  KEEP(0)
-  barrier();
-  int now = 0;
-  for (int k = own.x; k < own.y; k += DEPTH) {
-    const bool more = k + DEPTH < own.y;
-    if (more) {
-      FETCH(k + DEPTH)
-    }
-#ifdef SHORT_SUMS
-    S4 short_sums[PIXELS * BLOCKS];
-    [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) short_sums[s] = S4(0);
-#define SUMS short_sums
-#else
-#define SUMS sums
-#endif
-    [[unroll]] for (int d = 0; d < DEPTH; ++d) {
-      S4 taken[PIXELS];
-      [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        taken[i] = values[now * VALUES + d * TILE_PIXELS + i * ACROSS + own_pixel];
-      }
-      [[unroll]] for (int c = 0; c < 4; ++c) {
-        [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-          const S4 weight = factors[now * FACTORS + (d * 4 + c) * TILE_BLOCKS + b * DOWN + own_block];
-          [[unroll]] for (int i = 0; i < PIXELS; ++i) SUMS[i * BLOCKS + b] += taken[i][c] * weight;
-        }
-      }
-    }
-#ifdef SHORT_SUMS
-    [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) sums[s] += vec4(short_sums[s]);
-#endif
-    now ^= 1;
-    if (more) {
-      KEEP(now)
-    }
-    barrier();
-  }
+  STEPS(own.x, own.y)
 
   const int all = p.images * p.groups * p.out_blocks * out_size;
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {
