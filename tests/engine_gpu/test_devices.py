@@ -71,6 +71,21 @@ def test_without_a_driver_the_device_gpu_says_what_to_install(tmp_path):
     assert "sentence: The device gpu cannot be used: no Vulkan driver is here; install your GPU's" in done.stderr
 
 
+def test_a_driver_of_nvidia_that_does_not_load_says_what_it_needs(tmp_path):
+    (tmp_path / "nvidia_icd.json").write_text("{}")
+    code = f"""
+from pathlib import Path
+from powerlab.engine.gpu import device
+device.MANIFESTS = (Path({str(tmp_path / "none")!r}), Path({str(tmp_path)!r}))
+{ONE_RUN}"""
+    none = str(tmp_path / "none.json")
+    done = in_process(code, VK_DRIVER_FILES=none, VK_ICD_FILENAMES=none)
+    assert done.returncode == 1
+    assert "NVIDIA's Vulkan driver is installed, but does not load; it needs GLVND and EGL" in done.stderr
+    missing = in_process(code.replace(".MANIFESTS", ".LIBRARY = 'libnone.so.1'; device.MANIFESTS"))
+    assert "libnone.so.1 is not here; install it" in missing.stderr
+
+
 def test_the_gpu_may_be_chosen_by_its_number(monkeypatch):
     monkeypatch.setenv(device.NUMBER, "7")
     with pytest.raises(PowerlabError, match="POWERLAB_GPU is '7'; it must be a number below"):

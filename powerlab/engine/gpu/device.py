@@ -23,6 +23,17 @@ NUMBER = "POWERLAB_GPU"
 MOST_QUEUES = 8
 """Of one process; more do not compute at the same time on any GPU known."""
 
+MANIFESTS = tuple(Path(folder) / "vulkan" / "icd.d" for folder in ("/etc", "/usr/local/share", "/usr/share"))
+"""Where Vulkan's loader looks for what drivers say of themselves."""
+
+_NO_DRIVER = "no Vulkan driver is here"
+"""How the native core's sentence begins where the loader finds none that it can load."""
+
+_NVIDIA_FAILED = (
+    "NVIDIA's Vulkan driver is installed, but does not load; it needs GLVND and EGL, which a server without a display "
+    "may lack (Debian and Ubuntu: libegl1 libgl1)."
+)
+
 _KINDS = ("discrete", "integrated", "virtual", "other", PROCESSOR)
 """In the order in which a GPU is looked for."""
 
@@ -42,7 +53,9 @@ def library() -> Any:
     try:
         return native().Library(LIBRARY)
     except RuntimeError as error:
-        raise PowerlabError(f"The device gpu cannot be used: {error}") from None
+        known = str(error).startswith(_NO_DRIVER) and any(one for folder in MANIFESTS for one in folder.glob("nvidia*"))
+        why = _NVIDIA_FAILED if known else error
+        raise PowerlabError(f"The device gpu cannot be used: {why}") from None
 
 
 def devices() -> list[Any]:
