@@ -227,9 +227,9 @@ def _bias(state: _State, layer: Layer, error: Array, axis: int) -> Array | None:
     outputs = error.shape[axis]
     by_input = np.moveaxis(error, axis, 0).reshape(outputs, error.size // outputs // _taps(node, error), -1).sum(axis=2)
     groups = len(means) // by_input.shape[1]
-    mean = np.repeat(np.reshape(means, (groups, -1)), outputs // groups, axis=0)
+    added = by_input.reshape(groups, outputs // groups, -1) * np.reshape(means, (groups, 1, -1))
     before: Array = np.zeros(outputs) if bias is None else np.broadcast_to(bias, (outputs,))
-    return np.asarray(before - (by_input * mean).sum(axis=1))
+    return np.asarray(before - added.sum(axis=2).reshape(outputs))
 
 
 def _taps(node: Node, weights: Array) -> int:

@@ -78,8 +78,17 @@ def largest_sums(weights: NDArray[Any], count: int) -> NDArray[Any]:
     filled = np.zeros((outputs, divide_up(inputs, words * WORD_BYTES) * words * WORD_BYTES, *kernel), np.float32)
     filled[:, :inputs] = weights
     summed = filled.reshape(outputs, -1, words, 2, 2, *kernel)
-    sides = [np.maximum(side, 0).sum(axis=(2, 4)) for side in (summed, -summed)]
+    sides = [_added(np.maximum(side, 0)) for side in (summed, -summed)]
     return np.asarray(np.maximum(*sides).reshape(outputs, -1).max(axis=1, initial=0))
+
+
+def _added(places: NDArray[Any]) -> NDArray[Any]:
+    """Return the sums over axes 2 and 4, which are short: numpy adds whole arrays faster than along such axes."""
+    by_word = places[:, :, :, :, 0] + places[:, :, :, :, 1]
+    total: NDArray[Any] = by_word[:, :, 0]
+    for word in range(1, places.shape[2]):
+        total += by_word[:, :, word]
+    return total
 
 
 def pack_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, form: str) -> Floats:
@@ -102,21 +111,25 @@ def pack_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, f
         filled[:per_group, :inputs] = weights[group * per_group : (group + 1) * per_group]
         for begin, end in itertools.pairwise(unit_bounds(vectors, most)):
             rows = filled[begin * width : end * width].reshape(end - begin, width, total, WORD_BYTES, *kernel)
-            for first in range(0, total, words):
-                block = rows[:, :, first : first + words].transpose(4, 5, 2, 0, 1, 3)  # kh kw word vector v channel
-                pieces.append(_formed(np.ascontiguousarray(block), form))
+            whole = total // words * words
+            for first, last, count in ((0, whole, words), (whole, total, total - whole)):
+                if first < last:
+                    blocks = rows[:, :, first:last].reshape(end - begin, width, -1, count, WORD_BYTES, *kernel)
+                    ordered = blocks.transpose(2, 5, 6, 3, 0, 1, 4)  # block kh kw word vector v channel
+                    pieces.append(_formed(np.ascontiguousarray(ordered), form))
     return _as_floats(np.concatenate(pieces))
 
 
 def _formed(block: Bytes, form: str) -> NDArray[np.uint8]:
-    """Return weights whose last two axes are outputs of a vector and channels of a word, as a form has them."""
+    """Return weights whose last axes are words, vectors, outputs of one and channels of a word, as a form has them."""
     if form == "pairs":
         halves = np.stack((block[..., 0::2], block[..., 1::2]), axis=-3)  # ... half, v, pair
         return np.ascontiguousarray(halves.astype(np.int16)).reshape(-1).view(np.uint8)
     if form == "eights":  # ... two words, vector, v, eight channels
-        taps, words = block.shape[:2], block.shape[2]
-        filled = np.pad(block, ((0, 0), (0, 0), (0, words % 2), (0, 0), (0, 0), (0, 0)))
-        twos = filled.reshape(*taps, -1, 2, *block.shape[3:]).transpose(0, 1, 2, 4, 5, 3, 6)
+        *before, words = block.shape[:-3]
+        filled = np.zeros((*before, words + words % 2, *block.shape[-3:]), np.int8)
+        filled[..., :words, :, :, :] = block
+        twos = np.moveaxis(filled.reshape(*before, -1, 2, *block.shape[-3:]), -4, -2)
         return np.ascontiguousarray(twos).reshape(-1).view(np.uint8)
     if form == "signed_pairs":
         pairs = block.reshape(*block.shape[:-1], 2, 2)
