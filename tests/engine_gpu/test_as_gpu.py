@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from comparing import agrees, compared
 from engine_models import load_bytes, onnx_bytes
+from hypothesis import HealthCheck, given, settings
 from onnx import helper
+from recurrent_cases import cells
 from test_attention import graph_of as attention_of
 from test_methods import graph_of
 
@@ -85,13 +87,20 @@ def test_windows_are_cut_where_an_image_does_not_fill_it(half, window, parts):
     assert "conv" not in kernels(model)
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells())
+def test_units_of_recurrent_cells_are_shared(data):
+    assert "recurrent" in kernels(compared(load_bytes(data), tolerance=1e-4))
+
+
 @pytest.mark.parametrize("sizes", [(1, 1, 17, 70, 64, 100), (2, 3, 9, 37, 6, 5)])
 def test_attention_is_spread(sizes):
     assert "attention" in kernels(compared(attention_of(sizes)))
 
 
-def test_a_network():
-    agrees("squeezenet", precision="fp16", tolerance=1e-2)
+@pytest.mark.parametrize("name", ["squeezenet", "lstm2"])
+def test_a_network(name):
+    agrees(name, precision="fp16", tolerance=1e-2)
 
 
 def test_tiles_are_smaller_where_there_is_less_to_do(target):

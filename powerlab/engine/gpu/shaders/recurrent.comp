@@ -1,4 +1,5 @@
-// One step of time of a recurrent cell, for all sequences: a lane a hidden unit. CELL 0 is an LSTM (Hochreiter and
+// One step of time of a recurrent cell, for all sequences: SLICES lanes a hidden unit, of whose sums each makes a part, and
+// the first goes on with them. CELL 0 is an LSTM (Hochreiter and
 // Schmidhuber, 1997) with peepholes (Gers et al., 2002), 1 a GRU (Cho et al., 2014), 2 an RNN; any functions of ONNX,
 // clipped, for sequences of different lengths. PHASE 1 makes the gates of a GRU that resets before the product, and 2 its
 // candidate; 0 is all of a step.
@@ -9,6 +10,7 @@
 // part of its candidate.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 
 layout(constant_id = 1) const int CELL = 0;
@@ -19,6 +21,7 @@ layout(constant_id = 5) const bool LAST = false;   // of the steps: states are p
 layout(constant_id = 6) const int FUNCTION_0 = 0;
 layout(constant_id = 7) const int FUNCTION_1 = 1;
 layout(constant_id = 8) const int FUNCTION_2 = 1;
+layout(constant_id = 9) const int SLICES = 1;
 
 layout(binding = 0) writeonly buffer Out { T1 made[]; };
 layout(binding = 1) buffer State { float state[]; };
@@ -36,6 +39,9 @@ layout(push_constant) uniform Push {
   int couples;  // whether an LSTM forgets what its input gate leaves
   int units, batch, step, turn, out_start, state_start;
 } p;
+
+const int UNITS = int(gl_WorkGroupSize.x) / SLICES;  // of a work group
+shared vec4 parts[SLICES > 1 ? int(gl_WorkGroupSize.x) : 1];
 
 float tanh_of(float v) {
   const float e = exp(2.0 * clamp(v, -15.0, 15.0));
@@ -63,18 +69,29 @@ float first_function(float x) { return function_of(FUNCTION_0, 0, clamp(x, -p.cl
 float second_function(float x) { return function_of(FUNCTION_1, 1, clamp(x, -p.clip, p.clip)); }
 
 void main() {
-  const int wanted = int(gl_GlobalInvocationID.x), unit = min(wanted, p.units - 1), sequence = int(gl_WorkGroupID.y);
+  const int lane = int(gl_LocalInvocationID.x), slice = lane / UNITS, sequence = int(gl_WorkGroupID.y);
+  const int wanted = int(gl_WorkGroupID.x) * UNITS + lane % UNITS, unit = min(wanted, p.units - 1);
   const int row = sequence * p.units, at = row + unit, size = p.batch * p.units;
   const int now = p.turn % 2 * size, before = size - now;
   const bool zero = FIRST && !GIVEN;
   vec4 sums = vec4(0);
   if (!zero) {
-    for (int k = 0; k < p.units; ++k) {
+    for (int k = slice; k < p.units; k += SLICES) {
       float hidden;
       if (PHASE == 2) hidden = state[3 * size + row + k];
       else if (FIRST) hidden = float(first_hidden[p.state_start + row + k]);
       else hidden = state[before + row + k];
       sums += hidden * vec4(weights[k * p.units + unit]);
+    }
+    if (SLICES > 1) {
+      parts[lane] = sums;
+      [[unroll]] for (int half_of = SLICES / 2; half_of > 0; half_of /= 2) {
+        barrier();
+        if (slice < half_of) {
+          sums += parts[lane + half_of * UNITS];
+          parts[lane] = sums;
+        }
+      }
     }
   }
   const vec4 inputs = vec4(gates[(p.step * p.batch + sequence) * p.units + unit]), own = of_units[unit];
@@ -84,7 +101,7 @@ void main() {
     if (CELL == 0) cell_before = FIRST ? float(first_cells[p.state_start + at]) : state[2 * size + at];
   }
   const bool runs = float(p.step) < lengths[sequence];
-  if (wanted >= p.units) return;
+  if (wanted >= p.units || slice > 0) return;
 
   if (CELL == 1 && PHASE == 1) {
     state[2 * size + at] = first_function(inputs.x + sums.x);
