@@ -72,7 +72,6 @@ class TorchBackend:
 
     def compute(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return the outputs of tensors that lie where the model does, eagerly."""
-        """Return the outputs of tensors that lie where the model does, eagerly."""
         values = inputs | self._constants
         for step in self._steps:
             made = step.compute(*(values[name] for name in step.inputs))
@@ -82,7 +81,6 @@ class TorchBackend:
         return {name: values[name] for name in self._outputs}
 
     def tensor(self, value: NDArray[np.float32]) -> Tensor:
-        """Return an array where the model lies, in its precision and order."""
         """Return an array where the model lies, in its precision and order."""
         tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W"))).to(self._device, self._dtype)
         return tensor.contiguous(memory_format=self._torch.channels_last) if value.ndim == 4 else tensor
