@@ -46,6 +46,19 @@ def test_the_kernel_of_a_fully_connected_layer_depends_on_the_number_of_images(t
     assert any(kernel.startswith(f"{family}_") for kernel, _ in session.steps())
 
 
+@pytest.mark.parametrize(("images", "kernel"), [(1, "gemv"), (8, "gemv"), (9, "conv_direct")])
+def test_a_convolution_of_one_pixel_is_a_fully_connected_layer(tier, maker, images, kernel):
+    x, weights, bias = normal(images, 37, 1, 1), normal(50, 37, 1, 1), normal(50)
+    first = maker.node("Clamp", (maker.input("x", *x.shape),), x.shape, clamp=(0.0, np.inf))
+    graph = maker.graph(y := maker.conv(first, weights, bias, clamp=(0.0, np.inf)))
+    found = [run_twice(graph, threads, x=x)[y] for threads in (1, 2, 3)]
+    expected = np.maximum(np.maximum(x, 0)[:, :, 0, 0] @ weights[:, :, 0, 0].T + bias, 0)
+    np.testing.assert_allclose(found[0][:, :, 0, 0], expected, rtol=1e-4, atol=1e-4)
+    for result in found[1:]:
+        np.testing.assert_array_equal(found[0], result)
+    assert any(name.startswith(f"{kernel}_") for name, _ in Session(graph).steps())
+
+
 @pytest.mark.parametrize("images", [1, 5, 8])
 def test_fully_connected_layers_do_not_depend_on_the_number_of_threads(tier, maker, images):
     x = normal(images, 300)

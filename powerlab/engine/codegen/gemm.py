@@ -8,29 +8,23 @@ from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.gemv import GEMV_IMAGES, emit_gemv, images_as_pixels, unit_blocks
 from powerlab.engine.codegen.narrow.formats import FORMATS, Format
-from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.codegen.row_sums import take_sum
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import Layout, divide_up
+from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import value_bytes
-from powerlab.engine.target.tiers import Tier
 
 _GEMM_LANES = 128
 """Features that count as one input block."""
 
-GEMV_IMAGES = 8
-"""Images that the kernel ``gemv`` takes at most, as its header says."""
-
 NARROW_IMAGES = 8
 """Beyond so many, multiplications take longer than reading weights: floats are multiplied without being made first."""
-
-_GEMV_BLOCKS = 4
-"""Output blocks that it takes together at most."""
 
 
 _POINT = dict.fromkeys(("kernel_h", "kernel_w", "stride_h", "stride_w", "dilation_h", "dilation_w"), 1)
@@ -50,31 +44,11 @@ def lower_gemm(builder: Builder, node: Node) -> None:
         _emit_convolution(builder, node)
 
 
-def unit_blocks(images: int, tier: Tier) -> int:
-    """Return how many output blocks ``gemv`` takes together: their sums for all images fit into a register tile."""
-    return max(1, min(_GEMV_BLOCKS, tier.tile_blocks * tier.tile_pixels // images))
-
-
 def _emit_gemv(builder: Builder, node: Node) -> None:
-    tier, weights, bias = builder.tier, builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
-    outputs, features = weights.shape
+    weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
+    kernels = derived(weights, (*weights.shape, 1, 1), _kernels)
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
-    out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
-    together = unit_blocks(out_layout.w, tier)
-    builder.emit(
-        "gemv",
-        node,
-        out.seen_as(out_layout),
-        x.seen_as(_images_as_pixels(x.layout, features, features)),
-        weights=derived(
-            weights,
-            (packed_direct_floats(weights.shape, 1, tier.vector_width),),
-            lambda rows: pack_direct(_kernels(rows), 1, tier.vector_width, together, features),
-        ),
-        bias=fill_channels(bias, outputs, out_layout.blocks, tier.vector_width),
-        unit_blocks=together,
-        **clamp_fields(node),
-    )
+    emit_gemv(builder, node, out, x, kernels, bias=bias, **clamp_fields(node))
 
 
 def _emit_narrow(builder: Builder, node: Node, form: Format) -> None:
@@ -82,13 +56,13 @@ def _emit_narrow(builder: Builder, node: Node, form: Format) -> None:
     tier, weights = builder.tier, builder.kept(node.inputs[1])
     outputs, features = weights.shape
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
-    out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
+    out_layout = images_as_pixels(out.layout, outputs, tier.vector_width)
     together = unit_blocks(form.sums * min(out_layout.w, GEMV_IMAGES), tier)
     builder.emit(
         f"gemv_{form.name}",
         node,
         out.seen_as(out_layout),
-        x.seen_as(_images_as_pixels(x.layout, features, features)),
+        x.seen_as(images_as_pixels(x.layout, features, features)),
         weights=form.packed(weights, tier.vector_width, together),
         bias=fill_channels(builder.optional_constant(node.input(2)), outputs, out_layout.blocks, tier.vector_width),
         unit_blocks=together,
@@ -104,9 +78,9 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
     out = builder.new_planar((added.node if added else node).outputs[0])
     lanes = min(_GEMM_LANES, features)
     each = replace(out.layout, n=x.layout.n, image=outputs) if added else out.layout
-    rows = _images_as_pixels(each, outputs, builder.tier.vector_width)
+    rows = images_as_pixels(each, outputs, builder.tier.vector_width)
     conv = Direct(
-        x=x.seen_as(_images_as_pixels(x.layout, features, lanes)),
+        x=x.seen_as(images_as_pixels(x.layout, features, lanes)),
         out=out.seen_as(rows),
         residual=builder.planar(added.summand).seen_as(rows) if added else None,
         weights=derived(weights, (outputs, features, 1, 1), _kernels),
@@ -139,7 +113,7 @@ def _emit_pairs(builder: Builder, node: Node) -> None:
     x, out = builder.pair_rows(node.inputs[0]), builder.new_planar(node.outputs[0])
     conv = Pairs(
         x=x,
-        out=out.seen_as(_images_as_pixels(out.layout, outputs, tier.vector_width)),
+        out=out.seen_as(images_as_pixels(out.layout, outputs, tier.vector_width)),
         floats=True,
         residual=None,
         narrow_residual=False,
@@ -166,17 +140,3 @@ def _emit_pairs(builder: Builder, node: Node) -> None:
 def _kernels(weights: Floats) -> Floats:
     """Return the weights of outputs by features as kernels of one tap."""
     return weights.reshape(*weights.shape, 1, 1)
-
-
-def _images_as_pixels(layout: Layout, channels: int, lanes: int) -> Layout:
-    return Layout(
-        n=1,
-        c=channels,
-        h=1,
-        w=layout.n,
-        blocks=divide_up(channels, lanes),
-        pixel=layout.image,
-        row=layout.size,
-        plane=lanes,
-        image=layout.size,
-    )

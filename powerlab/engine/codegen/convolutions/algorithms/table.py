@@ -11,6 +11,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct_pairs import PairCon
 from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.grouped import GroupedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.point import PointConvolution
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
 from powerlab.engine.target.tiers import BF16, FP16
@@ -19,6 +20,7 @@ _WINOGRAD_4 = WinogradConvolution(tile=4, input_transform_cycles=230, output_tra
 
 _ALL: tuple[Algorithm, ...] = (
     InterleavedConvolution(),
+    PointConvolution(),
     DirectConvolution(),
     WinogradConvolution(tile=2, input_transform_cycles=70, output_transform_cycles=50),
     _WINOGRAD_4,
