@@ -148,7 +148,7 @@ def contexts(browser: Browser) -> dict[str, BrowserContext]:
 OpenPage = Callable[..., Page]
 
 
-def _trouble(request: Request) -> list[str]:
+def trouble(request: Request) -> list[str]:
     """Return what is wrong with a request that failed; who leaves a page also leaves what it streams and fetches."""
     left = request.resource_type in {"eventsource", "fetch"} and request.failure == "net::ERR_ABORTED"
     return [] if left else [f"{request.url} {request.failure}"]
@@ -166,7 +166,7 @@ def open_page(contexts: dict[str, BrowserContext]) -> Iterator[OpenPage]:
         pages.append(page)
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("requestfailed", lambda request: troubles.extend(_trouble(request)))
+        page.on("requestfailed", lambda request: troubles.extend(trouble(request)))
         page.goto(address)
         page.locator(".plot:not([data-drawn]):not(.said)").first.wait_for(state="detached")
         return page

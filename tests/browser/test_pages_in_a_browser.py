@@ -5,31 +5,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage, Site
+from tests.browser.test_every_page import CHARTS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START
-
-DEVICE_PAGES = ("device", "device history", "device modes", "device sensors", "device bookings")
-RUN_PAGES = ("sweep runs", "run", "counter run", "recorded run", "audit")
-RESULT_PAGES = ("simulated", "bare", "laptop", "studies", "study", "layers", "layer profile", *RUN_PAGES)
-COMPARE_PAGES = ("compare", "campaign", "comparison", "trends", "jobs", "admin", "admin log")
-PAGES = ("home", "devices", "new sweep", "models", "model", "model table", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
-CHARTS = {
-    "simulated": 4,
-    "bare": 3,
-    "laptop": 4,
-    "run": 3,
-    "recorded run": 2,
-    "counter run": 1,
-    "layer profile": 2,
-    "campaign": 2,
-    "comparison": 2,
-    "trends": 1,
-    "study": 1,
-}
 
 
 def column(page: Page, section: str, index: int) -> list[str]:
@@ -39,18 +20,6 @@ def column(page: Page, section: str, index: int) -> list[str]:
 def background(page: Page) -> str:
     colour: str = page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
     return colour
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1600, "light"), (400, "dark")])
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_opens_without_an_error_and_fits(
-    name: str, width: int, scheme: str, site: Site, open_page: OpenPage
-) -> None:
-    page = open_page(site.addresses[name], width=width, scheme=scheme)
-    overflow = page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth")
-    assert overflow == 0
-    expect(page.locator("h1")).to_have_count(1)
-    expect(page.locator(".plot[data-drawn]")).to_have_count(CHARTS.get(name, 0))
 
 
 def test_times_are_relative_and_say_the_moment_where_the_viewer_is(site: Site, browser: Browser) -> None:
@@ -64,24 +33,6 @@ def test_times_are_relative_and_say_the_moment_where_the_viewer_is(site: Site, b
     page.clock.run_for(120_000)
     expect(seen).to_have_text("8 min. ago")
     context.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", list(CHARTS))
-def test_charts_are_drawn_inside_their_place_and_in_the_pages_theme(
-    name: str, scheme: str, site: Site, open_page: OpenPage
-) -> None:
-    page = open_page(site.addresses[name], scheme=scheme)
-    for plot in page.locator(".plot:not(.said)").all():
-        assert plot.get_attribute("data-drawn") == scheme
-        box, frame = plot.locator("svg.main-svg").first.bounding_box(), plot.bounding_box()
-        assert box is not None
-        assert frame is not None
-        assert box["width"] > 300
-        assert box["height"] > 100
-        assert box["width"] <= frame["width"] + 1
-    marks = page.locator(".plot .trace path, .plot .heatmaplayer image, .plot .hm image")
-    assert marks.count() > 0
 
 
 def test_the_heatmap_shows_its_figures(site: Site, open_page: OpenPage) -> None:
