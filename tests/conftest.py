@@ -10,9 +10,15 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from requires import LACKED
+
+FAST = 3
+"""Of so many examples of a property the fast tests try one: others each time. CI tries all, the same each time."""
+
+# Read when numpy is loaded. Many processes share the cores, and threads that wait for each other spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_configure() -> None:
@@ -27,13 +33,23 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker is busy with one of them alone at the end."""
+    if config.option.markexpr == "not campaign":
+        _try_fewer_examples(items)
     minutes: Counter[Path] = Counter()
     for item in items:
         for marker in item.iter_markers("campaign"):
             minutes[item.path] = max(minutes[item.path], marker.kwargs.get("minutes", 1))
     items.sort(key=lambda item: (-minutes[item.path], item.path.parent.name != "e2e"))
+
+
+def _try_fewer_examples(items: list[pytest.Item]) -> None:
+    """Let each property that Hypothesis tries have a share of its examples; all tests of a function have one object."""
+    functions = {getattr(item.obj, "__func__", item.obj) for item in items if isinstance(item, pytest.Function)}
+    for function in filter(is_hypothesis_test, functions):
+        usual = function._hypothesis_internal_use_settings
+        function._hypothesis_internal_use_settings = settings(usual, max_examples=-(-usual.max_examples // FAST))
 
 
 @pytest.hookimpl(wrapper=True)
