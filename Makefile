@@ -1,7 +1,7 @@
-# powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
+# powerlab: "make demo" measures this machine, "make test" tests it. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
+.PHONY: help demo test test-all campaigns check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
   bench-train bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -28,9 +28,13 @@ test: ## run the fast tests (10 minutes on two cores); one that lacks a system p
 	@scripts/setup_venv dev
 	@$(PYTEST) -m "not campaign" $(PYTEST_ARGS)
 
-test-all: ## run every test, campaigns too: kills, faults, builds, all boards, PostgreSQL (half an hour)
+test-all: ## run what continuous integration runs: campaigns too, of kills, faults, builds, boards, PostgreSQL (half an hour)
 	@scripts/setup_venv dev
-	@$(PYTEST) $(PYTEST_ARGS)
+	@$(PYTEST) -m "not release" $(PYTEST_ARGS)
+
+campaigns: ## run what is left of the campaigns before a release: sweeps of seven more simulated boards (5 minutes)
+	@scripts/setup_venv dev
+	@$(PYTEST) -m release $(PYTEST_ARGS)
 
 check: check-python check-native ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from e2e.golden_boards import GOLDEN, ON_GPU, described, simulated
+from e2e.golden_boards import AT_RELEASES, GOLDEN, ON_GPU, described, simulated
 from powerlab.boards.registry import BOARDS
 
 SHORT = "--threads 1 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 1 --idle 0.5 --database none --json"
@@ -27,7 +27,8 @@ KNOWN_FINDINGS = {
 def swept(some: Sequence[str]) -> Any:
     """Return the fixture ``board`` for some of the boards; several files share them, so that they run side by side."""
 
-    params = [pytest.param(one, marks=pytest.mark.campaign(minutes=5)) for one in some]
+    marks = {one: [pytest.mark.campaign(minutes=5), *[pytest.mark.release][: one in AT_RELEASES]] for one in some}
+    params = [pytest.param(one, marks=marks[one]) for one in some]
 
     @pytest.fixture(scope="module", params=params)
     def board(request, tmp_path_factory, shared_powerlab) -> dict[str, Any]:

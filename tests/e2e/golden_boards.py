@@ -33,6 +33,11 @@ def variants() -> tuple[str, ...]:
 
 DESCRIBED = ("amd-gpu-workstation", "mi210-workstation", "intel-gpu-workstation")
 """Boards that only describe themselves; the other workstations and knobs of theirs are swept elsewhere."""
+AT_RELEASES = (
+    *("jetson-agx-orin@5", "jetson-agx-xavier@4", "jetson-orin-nano@5", "jetson-orin-nx@5", "jetson-orin-nx@6"),
+    *("jetson-xavier-nx@4", "jetson-xavier-nx@5"),
+)
+"""Boards that are swept before a release only: another of the family, or the same with another JetPack, is always."""
 ON_GPU = "h100-workstation"
 """The board that is swept on its card."""
 

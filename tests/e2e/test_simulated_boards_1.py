@@ -7,7 +7,7 @@ import json
 import pytest
 
 from e2e import board_sweeps
-from e2e.golden_boards import DESCRIBED, GOLDEN, described, simulated, swept, variants
+from e2e.golden_boards import AT_RELEASES, DESCRIBED, GOLDEN, described, simulated, swept, variants
 
 board = board_sweeps.swept(swept()[0::3])
 
@@ -27,8 +27,10 @@ def test_no_golden_file_is_left_over():
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(variants())
 
 
-@pytest.mark.parametrize("variant", DESCRIBED)
-def test_a_board_that_is_not_swept_says_of_itself_what_its_golden_file_says(variant, tmp_path, shared_powerlab):
+@pytest.mark.parametrize(
+    "variant", [*DESCRIBED, *(pytest.param(one, marks=pytest.mark.campaign) for one in AT_RELEASES)]
+)
+def test_a_board_that_is_not_always_swept_says_of_itself_what_its_golden_file_says(variant, tmp_path, shared_powerlab):
     with simulated(variant, tmp_path) as tree:
         doctor = json.loads(shared_powerlab("doctor", "--sysroot", tree, "--json").stdout)
     assert described(doctor) == json.loads((GOLDEN / f"{variant}.json").read_text())
