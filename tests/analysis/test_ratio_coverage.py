@@ -39,8 +39,8 @@ def of(runs, place):
     return [run for run in runs if run.point == place]
 
 
-@pytest.mark.parametrize("repeats", [3, 4, 8])
-@pytest.mark.parametrize("blocks", [0.0, 0.05])
+@pytest.mark.parametrize("repeats", [3, *(pytest.param(count, marks=pytest.mark.campaign) for count in (4, 8))])
+@pytest.mark.parametrize("blocks", [pytest.param(0.0, marks=pytest.mark.campaign), 0.05])
 def test_the_true_ratio_is_held_where_one_sensor_sees_both(repeats, blocks):
     held = 0
     for seed in range(COUNT):
@@ -71,7 +71,7 @@ def test_forgetting_that_two_devices_share_nothing_would_be_noticed():
     assert held / COUNT < 0.7
 
 
-@pytest.mark.parametrize("repeats", [3, 6])
+@pytest.mark.parametrize("repeats", [3, pytest.param(6, marks=pytest.mark.campaign)])
 def test_the_same_point_in_two_sweeps_of_one_device_is_seldom_told_from_itself(repeats):
     claimed = 0
     for seed in range(COUNT):

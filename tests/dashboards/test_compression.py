@@ -75,7 +75,9 @@ def weight(client: TestClient, address: str, language: str) -> tuple[int, int]:
     return before, before + sum(map(transferred, charts | figures))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "language", [pytest.param(one, marks=[pytest.mark.campaign] * (one != "en")) for one in LANGUAGES]
+)
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_heavy(name: str, language: str, served: TestClient) -> None:
     before, with_charts = weight(served, served.pages[name], language)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The import contract, and what it means for an agent."""
+"""What the import contract, which make check holds, means for an agent."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ for module in pkgutil.walk_packages({package}.__path__, "{package}."):
         importlib.import_module(module.name)
 print("\\n".join(sys.modules))
 """
-
-
-def test_the_contract_is_kept(root: Path) -> None:
-    program = Path(sys.executable).parent / "lint-imports"
-    done = subprocess.run([program, "--no-cache"], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_package_has_its_place_in_the_layers(root: Path) -> None:

@@ -15,13 +15,15 @@ from server_examples import Clock
 
 LIVES = int(os.environ.get("POWERLAB_JOB_LIVES", "9"))
 """Random lives of one device on SQLite; a third as many of three devices, and on PostgreSQL, which takes longer."""
+FEW = 3
 
 
+@pytest.mark.parametrize("most", [FEW, pytest.param(LIVES, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("machine", [JobMachine, FleetMachine])
 def test_never_two_holders_never_a_run_lost_or_doubled_and_always_an_end(
-    store: Store, clock: Clock, machine: type[JobMachine]
+    store: Store, clock: Clock, machine: type[JobMachine], most: int
 ) -> None:
-    lives = max(1, LIVES // machine.device_count // (1 if store.engine.dialect.name == "sqlite" else 3))
+    lives = max(1, most // machine.device_count // (1 if store.engine.dialect.name == "sqlite" else 3))
     run_state_machine_as_test(
         lambda: machine(store, clock),
         settings=settings(

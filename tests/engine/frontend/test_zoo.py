@@ -52,8 +52,20 @@ POOLED_FIRST = {
 }
 
 
+LARGE = {"alexnet", "densenet201", "fcn5", "resnet101", "resnet152", "vgg16", "yolov3"}
+"""Networks that take seconds to draw or to run, and are made by the same rules as the others."""
+
+
 @pytest.fixture(scope="module", params=sorted(ZOO))
 def zoo_graph(request):
+    return load_graph(request.param)
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=[pytest.mark.campaign] * (name in LARGE)) for name in sorted(ZOO)]
+)
+def drawn_graph(request):
+    """A network whose weights are drawn or which is run: only the light ones in the fast tests."""
     return load_graph(request.param)
 
 
@@ -80,8 +92,8 @@ def test_a_small_batch_gives_what_onnx_runtime_gives_in_numpy_and_in_the_session
     assert relative_error(Session(optimise(graph), threads=2).run(inputs), expected) < TOLERANCE
 
 
-def test_activations_neither_vanish_nor_blow_up(zoo_graph):
-    outputs = Session(optimise(zoo_graph), threads=2).run(random_inputs(zoo_graph))
+def test_activations_neither_vanish_nor_blow_up(drawn_graph):
+    outputs = Session(optimise(drawn_graph), threads=2).run(random_inputs(drawn_graph))
     outputs = next(iter(outputs.values()))
     assert np.isfinite(outputs).all()
     assert 1e-3 < float(outputs.std()) < 100
@@ -125,11 +137,11 @@ CHECKSUMS = {
 }
 
 
-def test_the_weights_are_the_same_on_every_machine(zoo_graph):
+def test_the_weights_are_the_same_on_every_machine(drawn_graph):
     checksum = 0
-    for value in zoo_graph.constants.values():
+    for value in drawn_graph.constants.values():
         checksum = zlib.crc32(value.tobytes(), checksum)
-    assert checksum == CHECKSUMS[zoo_graph.name]
+    assert checksum == CHECKSUMS[drawn_graph.name]
 
 
 def test_the_same_name_gives_the_same_weights():

@@ -34,6 +34,8 @@ NETWORKS = {
     "squeezenet": (1, 3, 64, 64),
     "yolov3": (1, 3, 32, 64),
 }
+SLOW = {"alexnet", "densenet121", "yolov3"}
+"""Those whose layers in float64 take seconds, and which have kinds of layers that others have, too."""
 
 LAYERS = {
     "3x3 of 64 channels": ((1, 64, 28, 28), (64, 64, 3, 3)),
@@ -71,7 +73,7 @@ def run_direct(graph, inputs):
     return outputs
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.campaign] * (one in SLOW)) for one in NETWORKS])
 def test_a_network_is_as_near_to_float64_as_its_algorithms_allow_with_any_threads(name):
     graph = optimise(load_graph(name, {"x": NETWORKS[name]}))
     inputs = random_inputs(graph, seed=4)
