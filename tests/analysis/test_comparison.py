@@ -320,7 +320,7 @@ def claims(truth, count, repeats=3, **changes):
 EQUAL = {A: (100.0, 10.0), B: (100.0, 10.0)}
 
 
-@pytest.mark.parametrize("repeats", [3, 5, 10])
+@pytest.mark.parametrize("repeats", [3, *(pytest.param(count, marks=pytest.mark.campaign) for count in (5, 10))])
 @pytest.mark.parametrize("changes", [{"blocks": 0.0}, {"blocks": 0.1}, {"gain": 0.015}, {"budget": False}])
 def test_a_against_a_is_told_apart_in_no_more_than_one_sweep_in_twenty(repeats, changes):
     """The binomial scatter of 1000 sweeps is 0.7 %, so that 7.2 % would be more than chance."""

@@ -25,7 +25,7 @@ def skewed(random, count):
 
 
 @pytest.mark.parametrize("draw", [normal, heavy_tailed, skewed])
-@pytest.mark.parametrize("length", [10, 30])
+@pytest.mark.parametrize("length", [10, pytest.param(30, marks=pytest.mark.campaign)])
 def test_series_without_a_change_have_one_as_seldom_as_it_says(draw, length):
     random = np.random.default_rng(3)
     found = sum(bool(change_points(draw(random, length), 0.05)) for _ in range(COUNT))

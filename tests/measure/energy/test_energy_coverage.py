@@ -90,7 +90,10 @@ def judged(energy, truth_j):
 
 @pytest.mark.parametrize("power_of", [jumps, ramp, settling, sine])
 @pytest.mark.parametrize("window_share", [0.0, 1.0], ids=["instant", "averaging"])
-@pytest.mark.parametrize(("period_s", "update_s"), [(0.01, 0.1), (0.1, 0.1), (0.01, 0.25), (0.05, 0.0)])
+@pytest.mark.parametrize(
+    ("period_s", "update_s"),
+    [(0.01, 0.1), *(pytest.param(*one, marks=pytest.mark.campaign) for one in ((0.1, 0.1), (0.01, 0.25), (0.05, 0.0)))],
+)
 def test_a_lagging_power_rails_interval_covers(power_of, window_share, period_s, update_s):
     rng = np.random.default_rng(20)
     rail = rail_of(RailQuantity.POWER, update_period_s=update_s)
