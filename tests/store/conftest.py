@@ -15,6 +15,20 @@ from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, capabilities, device
 
+ALWAYS_ON_BOTH = {"test_job_machine", "test_jobs", "test_months", "test_races", "test_runs", "test_schema"}
+"""Files whose tests run on PostgreSQL in the fast tests, too: what is locked, counted or refused by the database."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the other files' tests on PostgreSQL, each of which copies a database, to the campaigns."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.stem not in ALWAYS_ON_BOTH:
+            params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+            if params.get("address") == "postgresql":
+                item.add_marker("campaign")
+
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
