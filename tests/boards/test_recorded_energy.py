@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from jetsons import IDS, JETSONS
+from jetsons import EACH, IDS
 from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import layout, simulated_board
 from powerlab.boards.simulator.load import Load
@@ -34,7 +34,7 @@ def truth_after(board: Sysroot, time_ns: int) -> tuple[int, float]:
     return found
 
 
-@pytest.mark.parametrize(("name", "jetpack"), JETSONS, ids=IDS)
+@pytest.mark.parametrize(("name", "jetpack"), EACH, ids=IDS)
 @pytest.mark.parametrize("threads", [0, 64], ids=["idle", "busy"])
 def test_the_recorder_finds_the_true_energy_within_its_own_uncertainty(name: str, jetpack: int, threads: int) -> None:
     total = find_board(name).total

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from powerlab.boards.registry import BOARDS
 
 JETSONS = [
     (board.name, jetpack) for board in BOARDS.values() if board.name.startswith("jetson-") for jetpack in board.jetpacks
 ]
 IDS = [f"{name}@{jetpack}" for name, jetpack in JETSONS]
+EACH = [
+    pytest.param(name, jetpack, marks=[pytest.mark.campaign] * any(name == one for one, _ in JETSONS[:index]))
+    for index, (name, jetpack) in enumerate(JETSONS)
+]
+"""The same, for what does not depend on the JetPack: every board once in the fast tests."""
 
 RAILS = {
     "jetson-agx-xavier": {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jetsons import IDS, JETSONS
+from jetsons import EACH, IDS
 from powerlab.boards.simulator import create_tree, layout, pacer
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
@@ -20,7 +20,7 @@ from powerlab.sysroot import Sysroot
 CPU = "/sys/devices/system/cpu"
 ZONE = "/sys/class/thermal/thermal_zone"
 S = 1_000_000_000
-EVERY = pytest.mark.parametrize(("name", "jetpack"), JETSONS, ids=IDS)
+EVERY = pytest.mark.parametrize(("name", "jetpack"), EACH, ids=IDS)
 
 
 class Oven:
