@@ -32,7 +32,7 @@ test-all: ## run what continuous integration runs: campaigns too, of kills, faul
 	@scripts/setup_venv dev
 	@$(PYTEST) -m "not release" $(PYTEST_ARGS)
 
-campaigns: ## run what is left of the campaigns before a release: sweeps of seven more simulated boards (5 minutes)
+campaigns: ## run what is left of the campaigns before a release: seven more simulated boards, two more readers of each page (10 minutes)
 	@scripts/setup_venv dev
 	@$(PYTEST) -m release $(PYTEST_ARGS)
 
