@@ -169,7 +169,14 @@ def test_a_search_of_a_simulated_board_finds_its_most_efficient_point_and_stops(
     assert "(proposed)" in told.out
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name)
+ENDS = [
+    signal.SIGINT,
+    pytest.param(signal.SIGTERM, marks=pytest.mark.campaign),
+    pytest.param(signal.SIGHUP, marks=pytest.mark.campaign),
+]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.name)
 def test_ctrl_c_and_its_like_keep_what_was_measured(machine, numpy_engine, state, end):
     words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK]
     code = (

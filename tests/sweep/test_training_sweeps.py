@@ -73,6 +73,7 @@ def test_steps_give_the_figures_of_queries_and_a_run_is_recomputed_from_its_reco
     assert recompute(run, found[0].traces)[2].metrics == run.metrics
 
 
+@pytest.mark.campaign
 def test_activations_may_be_computed_again(sweep, network):
     runs = [event.run for event in sweep(network, recompute=tuple(Recompute))]
     assert sorted(run.point.workload.recompute for run in runs) == ["no"] * 3 + ["yes"] * 3
