@@ -61,61 +61,68 @@ format: ## put Python and C++ into the house's layout
 	$(BIN)/ruff format
 	$(BIN)/python scripts/check_native.py --format
 
-bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
+# Those that need nothing but the development environment; the others have targets of their own, below, or say what
+# they need (python -m bench.training.gradients).
+BENCHMARKS := engine.vs_peers engine.contention engine.loading engine.shapes precision.vs_peers precision.floats \
+  gpu.vs_ncnn gpu.overhead gpu.slices arm.instructions measuring.sampler_cost measuring.agent_footprint \
+  measuring.energy_methods claims.false_claims claims.gate_rates database.trace_stores
+
+bench: ## run the benchmarks one after the other (hours; wants a quiet machine)
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/training_speed.py bench/training_together.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m "bench.$$name" || failed="$$failed $$name"; done; \
+	  test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
+	@$(BIN)/python -m bench.engine.vs_peers $(if $(QUICK),--quick) --json build/engine_vs_peers.json
 
 bench-precision: ## 8-bit integers against float32 and peers, and what they cost (10 minutes; wants a quiet machine; MODELS="resnet50 ...")
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/precision.py $(MODELS)
-	@$(BIN)/python bench/precision.py $(MODELS) --tier avx2
+	@$(BIN)/python -m bench.precision.vs_peers $(MODELS)
+	@$(BIN)/python -m bench.precision.vs_peers $(MODELS) --tier avx2
 
 bench-contention: ## what other work beside an engine costs it, and its peers (10 minutes a situation; wants a quiet machine; SITUATION=quota or unequal: as root)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/contention.py $(if $(SITUATION),--situation $(SITUATION))
+	@$(BIN)/python -m bench.engine.contention $(if $(SITUATION),--situation $(SITUATION))
 
 bench-networks: ## the engine on 66 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
 	@scripts/setup_venv dev
 	@test -d build/networks-venv || $(BIN)/python -m venv build/networks-venv
 	@build/networks-venv/bin/pip install --quiet torch torchvision timm transformers onnx
-	@build/networks-venv/bin/python bench/export_networks.py build/networks$(if $(HELD_BACK),-held-back --held-back)
-	@$(BIN)/python bench/engine_vs_peers.py build/networks$(if $(HELD_BACK),-held-back)/*.onnx --batch 1 --threads $(or $(THREADS),2) --seconds 3
+	@build/networks-venv/bin/python -m bench.engine.export_networks build/networks$(if $(HELD_BACK),-held-back --held-back)
+	@$(BIN)/python -m bench.engine.vs_peers build/networks$(if $(HELD_BACK),-held-back)/*.onnx --batch 1 --threads $(or $(THREADS),2) --seconds 3
 
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/sampler_cost.py
+	@$(BIN)/python -m bench.measuring.sampler_cost
 
 bench-search: ## runs until the best is found, beside other ways to search (hours, installs PyTorch into build/; SEEDS=3 GP_SEEDS=1: less)
 	@scripts/setup_venv dev
 	@test -d build/search-venv || $(BIN)/python -m venv build/search-venv
 	@build/search-venv/bin/pip install --quiet $(SEARCH_TORCH)
 	@build/search-venv/bin/pip install --quiet optuna scipy numpy msgspec platformdirs prometheus-client psutil rich urllib3
-	@PYTHONPATH=. build/search-venv/bin/python bench/search.py --seeds $(or $(SEEDS),20) --gp-seeds $(or $(GP_SEEDS),3) --results build/search
+	@build/search-venv/bin/python -m bench.search.compare --seeds $(or $(SEEDS),20) --gp-seeds $(or $(GP_SEEDS),3) --results build/search
 
 bench-train: ## the engine's training against PyTorch (20 minutes; installs it into build/; MODELS="resnet50 ..." BATCH="8" PEERS="torch torch-compile")
 	@scripts/setup_venv dev
 	@test -d build/torch || $(BIN)/python -m pip install --quiet --target build/torch torch
-	@PYTHONPATH=build/torch $(BIN)/python bench/training_speed.py $(MODELS) $(if $(BATCH),--batch $(BATCH)) $(if $(PEERS),--peers $(PEERS))
+	@PYTHONPATH=build/torch $(BIN)/python -m bench.training.speed $(MODELS) $(if $(BATCH),--batch $(BATCH)) $(if $(PEERS),--peers $(PEERS))
 
 bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)
 	@scripts/setup_venv dev
-	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 15 --start 5)
-	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.load --kill --lease-s 10 $(if $(QUICK),--agents 100 --jobs 50,--agents 300 --jobs 300) --over 60
-	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
-	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m bench.service.load $(if $(QUICK),--agents 100 --jobs 50 --over 15 --start 5)
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m bench.service.load --kill --lease-s 10 $(if $(QUICK),--agents 100 --jobs 50,--agents 300 --jobs 300) --over 60
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m bench.service.ingest $(if $(QUICK),--seconds 3)
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m bench.service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
 	@$(MAKE) --no-print-directory bench-database $(if $(QUICK),RUNS=20000)
 
 bench-pages: ## bytes, first paint, click and zoom of every page over 1 M runs and a trace of 1 M samples (8 minutes, 7 GB, PostgreSQL, Chromium)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/pages.py $(if $(RUNS),--runs $(RUNS))
+	@$(BIN)/python -m bench.database.pages $(if $(RUNS),--runs $(RUNS))
 
 bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, PostgreSQL; RUNS=50000: fewer)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/big_database.py $(if $(RUNS),--runs $(RUNS) --samples $(RUNS)000)
+	@$(BIN)/python -m bench.database.big_database $(if $(RUNS),--runs $(RUNS) --samples $(RUNS)000)
 
 lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
 	@scripts/setup_venv dev

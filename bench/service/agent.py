@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
+from bench.service.http import Answer, Connection, NoAnswerError
+from bench.service.ledger import Ledger
+from bench.service.recordings import CHUNKS, new_run
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import (
     ChunksUpload,
@@ -23,9 +26,6 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.wire import decode
 from powerlab_agent.retry import Backoff
-from service.http import Answer, Connection, NoAnswerError
-from service.ledger import Ledger
-from service.recordings import CHUNKS, new_run
 
 T = TypeVar("T")
 

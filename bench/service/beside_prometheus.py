@@ -29,6 +29,8 @@ import numpy as np
 import urllib3
 from sqlalchemy import text
 
+from bench.service.server import AS_SHIPPED, Server, running_server
+from bench.service.waveforms import Recording, recordings
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.protocol.chunks import split
@@ -39,8 +41,6 @@ from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.traces.registry import open_traces
 from powerlab.store.writes.runs import store_chunks
 from prometheus_server import Prometheus, promtool, running_prometheus
-from service.server import AS_SHIPPED, Server, running_server
-from service.waveforms import Recording, recordings
 from trace_lab import Lab, lab_with
 
 POINTS = 1000

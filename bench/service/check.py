@@ -7,11 +7,11 @@ from contextlib import closing
 
 from sqlalchemy import func, select
 
+from bench.service.ledger import Ledger
+from bench.service.recordings import CHUNKS, PLAN, SAMPLES
 from powerlab.store import open_store
 from powerlab.store.reads.queries import recorded
 from powerlab.store.tables import AuditEventRow, DeviceTallyRow, JobRow, PointRow, RunRow, TraceChunkRow
-from service.ledger import Ledger
-from service.recordings import CHUNKS, PLAN, SAMPLES
 
 RUNS_A_JOB = len(PLAN.points()) * PLAN.repeats
 

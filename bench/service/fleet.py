@@ -8,15 +8,15 @@ import uuid
 from dataclasses import dataclass, field
 from random import Random
 
+from bench.service.agent import Habits, SimulatedAgent
+from bench.service.http import Connection, NoAnswerError
+from bench.service.ledger import Ledger
+from bench.service.recordings import PLAN
+from bench.service.server import Server
 from powerlab.protocol.messages import EnrolmentCode, EnrolReply, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode
 from server_examples import capabilities, device
-from service.agent import Habits, SimulatedAgent
-from service.http import Connection, NoAnswerError
-from service.ledger import Ledger
-from service.recordings import PLAN
-from service.server import Server
 
 _HANDS = 8
 """Requests of people at the same time: enrolment."""

@@ -21,6 +21,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from bench.service.http import Answer, Connection
+from bench.service.recordings import CHUNKS, new_run
+from bench.service.server import Server, a_database, cpu_s, running_server, wait_until_idle
 from powerlab.domain.power import Trace
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.chunks import MAX_SAMPLES, split
@@ -40,9 +43,6 @@ from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode, encode
 from recorded_run import rail
 from server_examples import capabilities, device
-from service.http import Answer, Connection
-from service.recordings import CHUNKS, new_run
-from service.server import Server, a_database, cpu_s, running_server, wait_until_idle
 
 BOUND_PER_S = 200_000
 _CONNECTIONS = 8

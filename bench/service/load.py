@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import create_engine, text
 
+from bench.service.check import faults
+from bench.service.fleet import Load, unleash
+from bench.service.ledger import Ledger
+from bench.service.server import Server, a_database, running_server
 from powerlab.store.database import parse_address
-from service.check import faults
-from service.fleet import Load, unleash
-from service.ledger import Ledger
-from service.server import Server, a_database, running_server
 
 BOUND_S = 1.0
 """The 99th percentile of a lease."""

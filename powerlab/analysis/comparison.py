@@ -27,7 +27,7 @@ SHARED_EFFECTS = frozenset({"gain", "offset"})
 
 CARE = 2.0
 """Error levels of scatter are stated this many times as large as Student's t has them: the scatter of real runs is not
-normal, and in random labels of the same point (bench/false_claims.py) his own level is reached or passed."""
+normal, and in random labels of the same point (bench/claims/false_claims.py) his own level is reached or passed."""
 
 LEVEL = 0.05
 """Claims are made at this error level: 1 minus the coverage of the intervals."""

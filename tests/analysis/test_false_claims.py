@@ -7,7 +7,8 @@ import random
 
 import msgspec
 import pytest
-from false_claims import (
+
+from bench.claims.false_claims import (
     COMPARED,
     DESIGNS,
     FOLDER,
@@ -22,7 +23,6 @@ from false_claims import (
     runs_of,
     wilson,
 )
-
 from powerlab.analysis.comparison import CARE
 from powerlab.domain.quantity import METRICS
 

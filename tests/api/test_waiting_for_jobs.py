@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from service.http import Connection
 from sqlalchemy import delete
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 import own_loop
+from bench.service.http import Connection
 from fresh_store import fresh_store
 from powerlab.protocol.bookings import BookingKind
 from powerlab.protocol.messages import (

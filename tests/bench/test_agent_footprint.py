@@ -1,11 +1,12 @@
-"""An idle agent is small; how little processor time it takes, ``bench/agent_footprint.py`` measures over a minute."""
+"""An idle agent is small; how little processor time it takes, the benchmark measures over a minute."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from agent_footprint import BOUND_MB, idle_agent, memory_mb
+
+from bench.measuring.agent_footprint import BOUND_MB, idle_agent, memory_mb
 
 pytestmark = pytest.mark.campaign
 

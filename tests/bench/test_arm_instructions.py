@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from arm_instructions import OURS, PEERS, build_counter, table
-from arm_machine import COMPILER, CORES, ArmMachineError, run
 
+from bench.arm.instructions import OURS, PEERS, build_counter, table
+from bench.arm.machine import COMPILER, CORES, ArmMachineError, run
 from powerlab.engine.target.arm_cores import known_cores
 from requires import require_program
 

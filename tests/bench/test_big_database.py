@@ -1,13 +1,13 @@
-"""Everything that ``bench/big_database.py`` asks is answered; how fast, it measures over a million runs."""
+"""Everything that ``bench/database/big_database.py`` asks is answered; how fast, it measures over a million runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from big_database import fill, main
 from sqlalchemy import text
 
+from bench.database.big_database import fill, main
 from powerlab.store import open_store
 from powerlab.store.reads import queries
 from powerlab.store.reads.run_audit import audit_run

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contention
 import psutil
 import pytest
+
+from bench.engine import contention
 
 pytestmark = pytest.mark.campaign
 

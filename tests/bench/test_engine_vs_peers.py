@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from engine_vs_peers import CONFIGURATIONS, EFFORT, MODELS, PEERS, QUICK, _line, cells, facts
-from peer_ratios import Cell, Measured
 
+from bench.engine.vs_peers import CONFIGURATIONS, EFFORT, MODELS, PEERS, QUICK, _line, cells, facts
+from bench.peers.ratios import Cell, Measured
 from powerlab.engine.frontend.zoo import ZOO
 
 ROOT = Path(__file__).parents[2]
@@ -63,4 +63,4 @@ def test_progress_names_cell_ratio_and_peer():
 
 def test_make_runs_it_in_full_and_quickly():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/" in makefile
+    assert "-m bench.engine.vs_peers $(if $(QUICK),--quick) --json build/" in makefile

@@ -8,7 +8,8 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from peer_ratios import OURS, Cell, Measured, paired_ratio, summary
+
+from bench.peers.ratios import OURS, Cell, Measured, paired_ratio, summary
 
 LATENCY = st.floats(min_value=1e-3, max_value=1e3)
 

@@ -7,9 +7,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from peer_ratios import OURS, Cell, Measured
-from peer_table import document, ratio_table, sentences
 from rich.console import Console
+
+from bench.peers.ratios import OURS, Cell, Measured
+from bench.peers.table import document, ratio_table, sentences
 
 WIDTH = 132
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from peer_ratios import OURS, Cell
-from peer_turns import Effort, EngineError, EngineProcess, balanced_orders, measure, measure_processes
 
-BENCH = Path(__file__).parents[2] / "bench"
+from bench.peers.ratios import OURS, Cell
+from bench.peers.turns import Effort, EngineError, EngineProcess, balanced_orders, measure, measure_processes
+
+ROOT = Path(__file__).parents[2]
 CELL = Cell(model="net", batch_size=1, threads=2)
 EFFORT = Effort(cell_s=10.0, turn_s=0.1, least_rounds=3)
 
@@ -243,7 +244,7 @@ def test_a_turn_ends_only_when_no_thread_spins_any_more():
     """
     code = """
         import threading, time
-        from peer_turns import _wait_until_asleep
+        from bench.peers.turns import _wait_until_asleep
         until = time.monotonic() + 0.3
         def spin():
             while time.monotonic() < until:
@@ -255,7 +256,7 @@ def test_a_turn_ends_only_when_no_thread_spins_any_more():
     command = [sys.executable, "-c", textwrap.dedent(code)]
     said = []
     for _ in range(10):
-        done = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
         if done.returncode == 0:
             return
         said.append(done.stderr)

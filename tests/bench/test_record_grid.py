@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import record_grid
 
+from bench.search import record_grid
 from powerlab.domain.sweep import SweepPlan
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2), batch_sizes=(1, 2))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from search_grids import Grid
 
+from bench.search.grids import Grid
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import trace_stores
+
+from bench.database import trace_stores
 
 pytestmark = pytest.mark.campaign
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from training_gradients import exact_enough, verdict
+
+from bench.training.gradients import exact_enough, verdict
 
 
 @pytest.mark.parametrize(

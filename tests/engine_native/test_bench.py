@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def compare(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "bench/engine_vs_peers.py", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    command = [sys.executable, "-m", "bench.engine.vs_peers", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT)
 
 
 def test_one_configuration_against_one_peer(tmp_path: Path):

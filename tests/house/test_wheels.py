@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_machine import ArmMachine, ArmMachineError
 
+from bench.arm.machine import ArmMachine, ArmMachineError
 from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.measure.output_check import largest_difference

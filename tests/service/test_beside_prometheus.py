@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from service.beside_prometheus import blocks, measure, metric_of, show
 
+from bench.service import waveforms
+from bench.service.beside_prometheus import blocks, measure, metric_of, show
 from powerlab.protocol.chunks import split
 from prometheus_server import running_prometheus
-from service import waveforms
 
 pytestmark = pytest.mark.campaign
 

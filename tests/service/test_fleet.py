@@ -6,13 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from service.agent import Habits
-from service.check import faults
-from service.fleet import Load, unleash
-from service.server import a_database, running_server
 from sqlalchemy import text
 
 import own_loop
+from bench.service.agent import Habits
+from bench.service.check import faults
+from bench.service.fleet import Load, unleash
+from bench.service.server import a_database, running_server
 from powerlab.store import open_store
 
 pytestmark = pytest.mark.campaign

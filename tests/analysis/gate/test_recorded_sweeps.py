@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from recorded_sweeps import FOLDER, RecordedSweeps, packed, runs_of
 
+from bench.claims.recorded_sweeps import FOLDER, RecordedSweeps, packed, runs_of
 from powerlab.analysis.gate.samples import sample
 from powerlab.domain.run import Finding, Verdict
 from tests.analysis.gate_sweeps import series

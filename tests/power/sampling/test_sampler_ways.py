@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import queue
-import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.measuring import sampler_cost, sampler_ways
 from powerlab.boards.simulator import create_tree
 
-BENCH = Path(__file__).parents[3] / "bench"
+ROOT = Path(__file__).parents[3]
 TIMEOUT_S = 20.0
 PERIOD_S = 0.001
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Callable[[str], ModuleType]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCH))
-        yield importlib.import_module
-    for name in ("sampler_ways", "sampler_cost"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -38,8 +26,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "board"
 
 
-def watts_of(bench: Callable[[str], ModuleType], tree: Path) -> list[float]:
-    files = bench("sampler_ways").rail_files(tree)
+def watts_of(tree: Path) -> list[float]:
+    files = sampler_ways.rail_files(tree)
     return [int(volts.read_text()) * int(amperes.read_text()) * 1e-6 for volts, amperes in files]
 
 
@@ -62,35 +50,35 @@ def sample(way, rounds: int = 3) -> None:
         assert way.rounds == stopped
 
 
-def test_the_tree_has_six_rails_with_two_files_each(bench, tree) -> None:
-    files = bench("sampler_ways").rail_files(tree)
-    assert len(files) == len(bench("sampler_ways").RAILS) == 6
+def test_the_tree_has_six_rails_with_two_files_each(tree) -> None:
+    files = sampler_ways.rail_files(tree)
+    assert len(files) == len(sampler_ways.RAILS) == 6
     assert all(path.is_file() for pair in files for path in pair)
 
 
 @pytest.mark.parametrize("name", ["waking up alone", "powerlab", "Python loop", "jtop-like"])
-def test_every_way_starts_stops_and_counts_its_rounds(bench, tree, name) -> None:
-    sample(bench("sampler_ways").WAYS[name](tree, PERIOD_S))
+def test_every_way_starts_stops_and_counts_its_rounds(tree, name) -> None:
+    sample(sampler_ways.WAYS[name](tree, PERIOD_S))
 
 
-def test_the_python_loop_reads_the_watts_of_all_rails(bench, tree) -> None:
-    loop = bench("sampler_ways").PythonLoop(tree, PERIOD_S)
+def test_the_python_loop_reads_the_watts_of_all_rails(tree) -> None:
+    loop = sampler_ways.PythonLoop(tree, PERIOD_S)
     loop.once()
     ((_, watts),) = loop._samples
-    assert watts == pytest.approx(watts_of(bench, tree))
+    assert watts == pytest.approx(watts_of(tree))
     assert sum(watts) > 0
 
 
-def test_the_walk_of_the_chips_finds_the_same_watts_under_their_labels(bench, tree) -> None:
-    walk = bench("sampler_ways").JtopLike(tree, PERIOD_S)
+def test_the_walk_of_the_chips_finds_the_same_watts_under_their_labels(tree) -> None:
+    walk = sampler_ways.JtopLike(tree, PERIOD_S)
     walk.once()
-    expected = dict(zip(bench("sampler_ways").RAILS, watts_of(bench, tree), strict=True))
+    expected = dict(zip(sampler_ways.RAILS, watts_of(tree), strict=True))
     assert {rail: walk._status[rail]["power"] / 1000 for rail in expected} == pytest.approx(expected)
     assert all({"volt", "curr", "warn", "crit", "avg"} <= set(walk._status[rail]) for rail in expected)
 
 
-def test_zeus_way_adds_up_energy_and_answers_when_asked(bench, tree) -> None:
-    ways = bench("sampler_ways")
+def test_zeus_way_adds_up_energy_and_answers_when_asked(tree) -> None:
+    ways = sampler_ways
     commands: queue.Queue[object] = queue.Queue()
     results: queue.Queue[list[float]] = queue.Queue()
     for command in ("read", "read", None):
@@ -104,12 +92,12 @@ def test_zeus_way_adds_up_energy_and_answers_when_asked(bench, tree) -> None:
 
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=60))
-def test_a_ways_interval_holds_its_median(bench, values) -> None:
-    middle, low, high = bench("sampler_cost").interval(values)
+def test_a_ways_interval_holds_its_median(values) -> None:
+    middle, low, high = sampler_cost.interval(values)
     assert min(values) <= low <= middle <= high <= max(values)
 
 
 def test_the_one_line_command_runs_the_benchmark() -> None:
-    makefile = (BENCH.parent / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text()
     assert "bench-sampler: ##" in makefile
-    assert "bench/sampler_cost.py" in makefile
+    assert "-m bench.measuring.sampler_cost" in makefile

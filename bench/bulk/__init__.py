@@ -1,1 +1,0 @@
-"""The parts of ``bench/big_database.py``: what is loaded, how, and what is asked."""
