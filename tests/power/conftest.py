@@ -132,6 +132,7 @@ MACHINES: dict[str, Files] = {
         **chip(4, "power_meter", {"power1_average": 4294967295000, "power1_oem_info": "SysIO Power Socket 0"}),
     },
     "amdgpu": chip(4, "amdgpu", {"power1_label": "PPT", "power1_average": 30000000, "power1_input": 31000000}),
+    "apu": chip(4, "amdgpu", {"power1_label": "slowPPT", "power1_average": 15000000}),
     "psu": chip(
         7, "pmbus", {"power1_label": "pin", "power1_input": 200000000, "power2_label": "pout1", "power2_input": 1}
     ),

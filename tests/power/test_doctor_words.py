@@ -69,6 +69,15 @@ def test_a_card_in_a_virtual_machine_is_told_of_beside_the_estimate(machine: Mac
     text = " ".join(report(machine("amdgpu")).split())
     assert "The host's power is only estimated here; that of its graphics cards is measured" in text
     assert "estimated from load: no sensor of it can be read; without graphics cards" in text
+    assert "on cards amdgpu:GPU0: graphics cards alone, as their own sensors say" in text
+
+
+def test_graphics_inside_a_processor_are_no_card(machine: Machine) -> None:
+    machine("bare")
+    text = " ".join(report(machine("apu")).split())
+    assert "APU0" in text
+    assert "Power is only estimated here" in text
+    assert "on cards" not in text
 
 
 def test_what_could_work_is_counted_at_the_top_and_told_at_the_end(

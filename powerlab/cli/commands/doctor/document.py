@@ -16,6 +16,7 @@ from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.power.cross_check import cross_check
 from powerlab.power.graphics_processors import graphics_processors
 from powerlab.power.sampling.update_period import Watched, corrected, watch
+from powerlab.power.total import total_of_plan
 from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
         PowerlabError: a rail that was there a moment ago cannot be watched.
     """
     capabilities = host.capabilities()
-    provenances = {rail.key: rail.provenance for source in capabilities.sources for rail in source.rails}
+    rails = [rail for source in capabilities.sources for rail in source.rails]
+    provenances = {rail.key: rail.provenance for rail in rails}
     total = capabilities.total
+    on_cards = total_of_plan(total, rails, on_cards=True)
     found: dict[str, Any] = msgspec.to_builtins(
         {
             "device": host.device(),
@@ -46,6 +49,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
             "sources": capabilities.sources,
             "total": total,
             "total_provenance": provenances[total.rails[0]] if total else None,
+            "total_on_cards": on_cards if on_cards != total else None,
             "cross_check": cross_check(host.sysroot),
             "knobs": host.controller.probes(),
             "modes": capabilities.modes,

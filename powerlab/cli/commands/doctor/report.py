@@ -10,7 +10,6 @@ from rich.text import Text
 
 from powerlab.cli.commands.doctor.update_periods import show_watched
 from powerlab.cli.output.page import Page, by_state, counted, figures, pairs, scaled, some, states
-from powerlab.domain.power import CARD_SOURCES
 
 _MANY_RAILS = 12
 _MANY_MODES = 24
@@ -22,7 +21,7 @@ _IN_SHORT = {
     "estimated": "Power is only estimated here, because no sensor can be read",
 }
 _CARDS_MEASURED = (
-    "The host's power is only estimated here; that of its graphics cards is measured, and is the power of runs on them"
+    "The host's power is {} here; that of its graphics cards is measured, and is the power of runs on them"
 )
 
 
@@ -99,16 +98,12 @@ def _graphics(page: Page, gpus: list[Mapping[str, Any]]) -> None:
         )
 
 
-def _measures_cards(found: Mapping[str, Any]) -> bool:
-    return any(one["source"] in CARD_SOURCES and one["rails"] for one in found["sources"])
-
-
 def _in_short(found: Mapping[str, Any]) -> str:
     """Say in two or three sentences what a newcomer wants to know first."""
     origin = found["total_provenance"]
     power = _IN_SHORT.get(origin, "Nothing here can be read for power: runs will carry no watts, and never 0 W")
-    if origin == "estimated" and _measures_cards(found):
-        power = _CARDS_MEASURED
+    if origin in (None, "estimated") and found["total_on_cards"]:
+        power = _CARDS_MEASURED.format("only estimated" if origin else "not known")
     settable = [mode for mode in found["modes"] if mode["origin"] != "current" and not mode["requires_reboot"]]
     modes = f"{counted(len(settable), 'power mode')} can be set" if settable else "No power mode can be set"
     wrong = [one for one in _all_probes(found) if one["availability"] in ("denied", "broken")]
@@ -168,16 +163,25 @@ def _total(page: Page, found: Mapping[str, Any]) -> None:
     total = found["total"]
     if total is None:
         page.say("None: nothing here can be read, so runs will carry no watts (and never 0 W).")
+        if on_cards := _on_cards(found):
+            page.show(pairs(on_cards))
         return
     lines = {
         "total": some(total["rails"], _MANY_RAILS, " + ", " + {} more"),
         "covers": total["scope"],
         "formula": _formula(total),
         "figures are": found["total_provenance"],
+        **_on_cards(found),
     }
     if found["cross_check"]:
         lines["but"] = "\n".join(found["cross_check"])
     page.show(pairs(lines))
+
+
+def _on_cards(found: Mapping[str, Any]) -> dict[str, str]:
+    """Name the total of runs that compute on graphics cards alone, where it is another one."""
+    total = found["total_on_cards"]
+    return {"on cards": f"{' + '.join(total['rails'])}: {total['scope']}"} if total else {}
 
 
 def _formula(total: Mapping[str, Any]) -> str:
