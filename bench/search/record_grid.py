@@ -3,12 +3,14 @@
     python -m bench.search.record_grid squeezenet                     # one of GRIDS; writes recorded/squeezenet.json
     python -m bench.search.record_grid squeezenet --add --blocks 5    # until every point has five repeats
     python -m bench.search.record_grid squeezenet --add --for 120     # two minutes of it; the same once more goes on
+    python -m bench.search.record_grid resnet18-slices --window 2     # longer runs, where points are nearly alike
     python -m bench.search.record_grid --list
 
 Every point (threads x batch x engine x slices x spin time) gets three repeats, in three blocks that are each shuffled.
 To be done in two minutes, a point keeps one worker for its repeats, and a window is half a second: far shorter than a
 sweep's, so the scatter is larger than a sweep's. Where it hides which point is best, `--add` measures more blocks: the
-truth is then the median of more repeats. It also goes on where a recording was cut off. The power is powerlab's
+truth is then the median of more repeats; and `--window` measures longer. `--add` also goes on where a recording was cut
+off. The power is powerlab's
 estimate for machines without a sensor, and the file says so.
 
 Nobody else may use the machine: beside a process that keeps a core busy, runs of one point differ by a factor of two,
@@ -119,7 +121,11 @@ class Yardstick:
 
 
 def record(
-    plan: SweepPlan, blocks: int = REPEATS, for_s: float = PATIENCE_S, have: Collection[tuple[object, ...]] = ()
+    plan: SweepPlan,
+    blocks: int = REPEATS,
+    for_s: float = PATIENCE_S,
+    have: Collection[tuple[object, ...]] = (),
+    window_s: float = WINDOW_S,
 ) -> tuple[list[dict[str, object]], int]:
     """Return a row for each run, in the order in which they were made, and how many were made again.
 
@@ -128,6 +134,7 @@ def record(
         blocks: repeats of every point.
         for_s: how long to go on at most.
         have: the :func:`_key` of runs that are there.
+        window_s: how long a run is timed.
     """
     deadline_s = monotonic() + for_s
     (energy,) = Estimate().channels(Sysroot())
@@ -144,7 +151,7 @@ def record(
                 workers[point].warm_up(WARM_UP_S)
                 others = BackgroundLoad(workers[point].pid)
                 begin_s, begin_j = monotonic(), energy.read()
-                timed = workers[point].measure(Measure(duration_s=WINDOW_S, min_inferences=LEAST, margin_s=0.0))
+                timed = workers[point].measure(Measure(duration_s=window_s, min_inferences=LEAST, margin_s=0.0))
                 power_w = (energy.read() - begin_j) / (monotonic() - begin_s)
                 if others.cores() > OTHERS_CORES or yardstick.slower() > SLOWER:
                     left.append(point)
@@ -209,6 +216,7 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=REPEATS, help="repeats of every point (default: %(default)s)")
     parser.add_argument("--add", action="store_true", help="keep those that the grid has, and make what is missing")
     parser.add_argument("--for", type=float, default=PATIENCE_S, dest="for_s", metavar="S", help="stop after so long")
+    parser.add_argument("--window", type=float, default=WINDOW_S, dest="window_s", metavar="S", help="seconds a run")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     if args.list or args.grid is None:
@@ -219,7 +227,10 @@ def main() -> None:
     machine = f"{platform.node()}: {cpu_model(Sysroot())}, {platform.release()}"
     if args.add and before["machine"] != machine:
         raise SystemExit(f"{args.grid} was recorded on {before['machine']}; no other machine can add to it.")
-    rows, again = record(plan, args.blocks, args.for_s, {tuple(row[: len(KEY)]) for row in before["rows"]})
+    if args.add and before["window_s"] != args.window_s:
+        raise SystemExit(f"{args.grid} was recorded in windows of {before['window_s']} s; give --window so long.")
+    have = {tuple(row[: len(KEY)]) for row in before["rows"]}
+    rows, again = record(plan, args.blocks, args.for_s, have, args.window_s)
     if not rows:
         raise SystemExit(
             f"{args.grid}: no run was made: other processes, or other guests of the host, keep this machine busy, or "
@@ -230,7 +241,7 @@ def main() -> None:
         "model": plan.models[0],
         "machine": machine,
         "recorded": ", ".join(filter(None, (before.get("recorded"), datetime.now(UTC).date().isoformat()))),
-        "window_s": WINDOW_S,
+        "window_s": args.window_s,
         "power": "estimated (estimate:host)",
         "others_cores": OTHERS_CORES,
         "slower": SLOWER,
