@@ -108,6 +108,8 @@ def test_a_sweep_for_any_and_for_each(capsys: pytest.CaptureFixture[str]) -> Non
     assert said.endswith(": at most 6 runs queued for any of nano-1, nano-2, xavier-1\n")
     previewed = sweep(capsys, "preview", "resnet50", "--threads", "1", "--any")
     assert "(the slowest) or" in previewed
+    assert previewed.startswith("3 runs of 1 point on")
+    assert sweep(capsys, "preview", "resnet50", "--any", "--search").startswith("at most ")
     made = sweep(capsys, "create", "resnet50", "--threads", "1", "--each", "device", "--json")
     campaign = json.loads(made)
     listed = json.loads(sweep(capsys, "list", "--campaign", campaign["id"], "--json"))

@@ -95,6 +95,8 @@ def test_it_says_how_many_runs_and_how_long_before_the_start(client: TestClient,
     form = filled(page) | {"models": ["resnet50", "alexnet"], "threads": ["1,2,4-6"], "batch_sizes": ["1,8"]}
     form.pop("form_token")
     assert "60 runs, 20 points" in " ".join(shown(client, **form).text.split())
+    searched = shown(client, **form | {"search_percent": "search"})
+    assert "at most 60 runs, 20 points" in " ".join(searched.text.split())
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ from powerlab_dashboards.language import mark
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int8w", "int4w", "fp16w")
 """The number formats that some engine offers."""
 
+SEARCHES = {"all": 0.0, "search": 1.0}
+"""What may be measured, and the plan's ``search_percent`` for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
@@ -174,6 +177,11 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="repeats", title=mark("Repeats"), parse=_repeats, harmless=LEVELS[Rigour.QUICK].repeats,
         default=_fixed("3"), hint=mark("Runs of each point, at least 3."),
+    ),
+    Field(
+        name="search_percent", title=mark("Points to measure"), parse=lambda values: SEARCHES[values[0]],
+        harmless=0.0, choices=_fixed(*SEARCHES), several=False, default=_fixed("all"),
+        hint=mark("all: every combination; search: what may still be more than 1 % better, chosen as results come."),
     ),
     Field(
         name="workload", title=mark("Workload"), dimension="workload", parse=lambda values: WorkloadKind(values[0]),

@@ -51,7 +51,9 @@ def entered(given: Mapping[str, list[str]], offer: Offer) -> Entered:
 
 
 def _unsent(field: Field, offer: Offer, *, sent: bool) -> Sequence[str]:
-    return ([] if field.choices else [""]) if sent else field.default(offer)
+    if not sent or not field.several:  # a list to choose one from always sends it: this address is an older one
+        return field.default(offer)
+    return [] if field.choices else [""]
 
 
 def _read(field: Field, values: list[str], offer: Offer) -> object:

@@ -6,11 +6,13 @@ import argparse
 import json
 from typing import Any
 
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.sweep.requests import find_device, find_sweep, request_from
 from powerlab.client.labs import Labs
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.labs import CampaignRequest
 from powerlab.protocol.messages import CloneRequest
 from powerlab.protocol.records import SweepPreview, SweepRecord
@@ -22,25 +24,28 @@ def preview(args: argparse.Namespace) -> int:
     api = connect(args.server)
     request = request_from(args, api)
     if isinstance(request, CampaignRequest):
-        return _say_previews(args, Labs(api.transport).preview_campaign(request))
-    return _say_previews(args, api.preview(request))
+        return _say_previews(args, request.plan, Labs(api.transport).preview_campaign(request))
+    return _say_previews(args, request.plan, api.preview(request))
 
 
-def _say_previews(args: argparse.Namespace, found: SweepPreview | tuple[SweepPreview, ...]) -> int:
+def _say_previews(
+    args: argparse.Namespace, plan: SweepPlan, found: SweepPreview | tuple[SweepPreview, ...]
+) -> int:
     seen = found if isinstance(found, tuple) else (found,)
     if args.json:
         print(encode(found).decode())
     else:
-        for line in (line for one in seen for line in _in_words(one)):
+        for line in (line for one in seen for line in _in_words(plan, one)):
             print(line)
     return EXIT_INCOMPLETE if any(one.complaints for one in seen) else EXIT_OK
 
 
-def _in_words(seen: SweepPreview) -> list[str]:
+def _in_words(plan: SweepPlan, seen: SweepPreview) -> list[str]:
     kind = ", a simulated board" if seen.simulated else ""
     others = [one.device_name for one in seen.candidates if one.device_id != seen.device_id]
     instead = f" (the slowest) or {', '.join(others)}" if others else ""
-    first = f"{seen.run_count} runs of {seen.point_count} points on {seen.device_name}{kind}{instead}"
+    most = "at most " if plan.search_percent else ""
+    first = f"{most}{counted(seen.run_count, 'run')} of {counted(seen.point_count, 'point')} on {seen.device_name}{kind}{instead}"
     if seen.expected_s is None or seen.longest_s is None:
         return [f"{first} cannot be made:", *(f"  {sentence}" for sentence in seen.complaints)]
     span = f"about {_duration(seen.expected_s)}, at most {_duration(seen.longest_s)}"
