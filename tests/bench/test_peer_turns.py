@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.peers import turns
 from bench.peers.ratios import OURS, Cell
 from bench.peers.turns import Effort, EngineError, EngineProcess, balanced_orders, measure, measure_processes
 
@@ -264,10 +265,8 @@ def test_a_turn_ends_only_when_no_thread_spins_any_more():
 
 
 def test_threads_that_never_sleep_leave_their_engine_out(monkeypatch):
-    import peer_turns
-
     ticks = itertools.count()
-    monkeypatch.setattr(peer_turns, "_ASLEEP_LIMIT_S", 0.02)
-    monkeypatch.setattr(peer_turns.time, "process_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(turns, "_ASLEEP_LIMIT_S", 0.02)
+    monkeypatch.setattr(turns.time, "process_time", lambda: float(next(ticks)))
     with pytest.raises(EngineError, match="still spin"):
-        peer_turns._wait_until_asleep()
+        turns._wait_until_asleep()

@@ -181,7 +181,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="search_percent", title=mark("Points to measure"), parse=lambda values: SEARCHES[values[0]],
         harmless=0.0, choices=_fixed(*SEARCHES), several=False, default=_fixed("all"),
-        hint=mark("all: every combination; search: what may still be more than 1 % better, chosen as results come."),
+        hint=mark("all: every combination; search: only what may still be the best, chosen as results come."),
     ),
     Field(
         name="workload", title=mark("Workload"), dimension="workload", parse=lambda values: WorkloadKind(values[0]),

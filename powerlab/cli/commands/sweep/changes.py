@@ -28,9 +28,7 @@ def preview(args: argparse.Namespace) -> int:
     return _say_previews(args, request.plan, api.preview(request))
 
 
-def _say_previews(
-    args: argparse.Namespace, plan: SweepPlan, found: SweepPreview | tuple[SweepPreview, ...]
-) -> int:
+def _say_previews(args: argparse.Namespace, plan: SweepPlan, found: SweepPreview | tuple[SweepPreview, ...]) -> int:
     seen = found if isinstance(found, tuple) else (found,)
     if args.json:
         print(encode(found).decode())
@@ -45,7 +43,8 @@ def _in_words(plan: SweepPlan, seen: SweepPreview) -> list[str]:
     others = [one.device_name for one in seen.candidates if one.device_id != seen.device_id]
     instead = f" (the slowest) or {', '.join(others)}" if others else ""
     most = "at most " if plan.search_percent else ""
-    first = f"{most}{counted(seen.run_count, 'run')} of {counted(seen.point_count, 'point')} on {seen.device_name}{kind}{instead}"
+    runs = f"{most}{counted(seen.run_count, 'run')} of {counted(seen.point_count, 'point')}"
+    first = f"{runs} on {seen.device_name}{kind}{instead}"
     if seen.expected_s is None or seen.longest_s is None:
         return [f"{first} cannot be made:", *(f"  {sentence}" for sentence in seen.complaints)]
     span = f"about {_duration(seen.expected_s)}, at most {_duration(seen.longest_s)}"
