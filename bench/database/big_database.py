@@ -1,6 +1,7 @@
 """How fast a server answers whose database holds a million runs and a thousand million samples.
 
-    python -m bench.database.big_database [--runs 1000000] [--samples 1000000000] [--times 20] [--keep DATABASE]
+    python -m bench.database.big_database [--runs 1000000] [--samples 1000000000] [--times 20]
+        [--keep DATABASE | --sqlite]
 
 Loads the past of a made-up fleet into a PostgreSQL of its own (which must be installed; 16 GB, about 15 minutes),
 starts a server over it, asks for every list, page, chart, trace window and export, and prints how long answers took:

@@ -16,6 +16,9 @@ from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario
 
 SEARCH_GOALS = ("latency", "throughput", "efficiency")
 """What a search may look for the best of: the goals of every answer."""
+
+USUAL_SEARCH_PERCENT = 1.0
+"""What a search counts as better where nobody says: the usual ``search_percent`` of its plan."""
 SEARCHED = ("latency_p50_ms", "throughput_img_per_s", "power_w")
 """The figures that it learns from."""
 MOST_REPEATS_UNTIL = 30

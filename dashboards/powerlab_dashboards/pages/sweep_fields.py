@@ -14,6 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
+from powerlab.domain.sweep import USUAL_SEARCH_PERCENT
 from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.networks.outline import network_names
 from powerlab.protocol.records import DeviceRecord
@@ -23,7 +24,7 @@ from powerlab_dashboards.language import mark
 PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int8w", "int4w", "fp16w")
 """The number formats that some engine offers."""
 
-SEARCHES = {"all": 0.0, "search": 1.0}
+SEARCHES = {"all": 0.0, "search": USUAL_SEARCH_PERCENT}
 """What may be measured, and the plan's ``search_percent`` for it."""
 
 

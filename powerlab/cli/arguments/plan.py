@@ -13,7 +13,7 @@ from powerlab.domain.counts import counts
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
-from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
+from powerlab.domain.sweep import SEARCH_GOALS, USUAL_SEARCH_PERCENT, SweepPlan
 from powerlab.domain.training import OPTIMIZERS
 from powerlab.domain.workload import Preparation, Processor, Recompute, Scenario, WorkloadKind
 from powerlab.search.proposals import proposed_modes
@@ -21,7 +21,7 @@ from powerlab.search.proposals import proposed_modes
 _T = TypeVar("_T", int, float)
 _E = TypeVar("_E", bound=StrEnum)
 ALL_MODES = "all"
-_EPSILON = "1%"
+_EPSILON = f"{USUAL_SEARCH_PERCENT:g}%"
 
 _LISTS = (
     ("--batch", "N,...", "1", "images per inference, such as 1,4-8"),

@@ -181,7 +181,9 @@ def _total(page: Page, found: Mapping[str, Any]) -> None:
 def _on_cards(found: Mapping[str, Any]) -> dict[str, str]:
     """Name the total of runs that compute on graphics cards alone, where it is another one."""
     total = found["total_on_cards"]
-    return {"on cards": f"{' + '.join(total['rails'])}: {total['scope']}"} if total else {}
+    if not total:
+        return {}
+    return {"on cards": f"{some(total['rails'], _MANY_RAILS, ' + ', ' + {} more')}: {total['scope']}"}
 
 
 def _formula(total: Mapping[str, Any]) -> str:
