@@ -218,6 +218,10 @@ class Builder:
         """Return a new tensor of the arena."""
         return Tensor(self._storage(Space.ARENA, 0, layout.size), layout)
 
+    def scratch(self, floats: int) -> Tensor:
+        """Return room for so many floats for each thread, for one step to use as it likes."""
+        return self.in_arena(Layout(self.threads, floats, 1, 1, 1, 1, floats, floats, floats))
+
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
@@ -461,6 +465,8 @@ class Builder:
         node: Node | str,
         operands: Sequence[Operand],
         numbers: Sequence[int] = (),
+        *,
+        scratch: Tensor | None = None,
         **fields: Any,
     ) -> None:
         """Append a step of a general kernel.
@@ -470,6 +476,7 @@ class Builder:
             node: what it computes.
             operands: what it writes, then what it reads.
             numbers: what the kernel's file says.
+            scratch: memory it may use as it likes.
             fields: others of the native step.
 
         Raises:
@@ -479,7 +486,8 @@ class Builder:
         if axes > MOST_AXES:
             raise PowerlabError(f"{node} works on {axes} axes, and the built-in engine goes up to {MOST_AXES}.")
         label = node if isinstance(node, str) else node.name or node.outputs[0]
-        self._steps.append(Step(family, label, operands=tuple(operands), settings={"numbers": list(numbers), **fields}))
+        settings = {"numbers": list(numbers), **fields}
+        self._steps.append(Step(family, label, scratch=scratch, operands=tuple(operands), settings=settings))
 
     def emit_gradient(
         self,

@@ -22,6 +22,12 @@ _FLOAT_BYTES = 4
 _LONGEST_CHUNK = 512
 """Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
 
+_LONGEST_PACKED_CHUNK = 256
+"""The same where rows are packed."""
+
+_MANY_VECTORS = 8
+"""Of columns: each panel of them reads all rows, so it is worth while to pack those that do not lie side by side."""
+
 _FEW_VECTORS = 2
 """Of rows: with more of them, packing all weights is worth while."""
 
@@ -75,8 +81,11 @@ def _result(builder: Builder, node: Node) -> Operand:
 def _multiply(builder: Builder, node: Node, out: Operand, left: Operand, right: Operand) -> None:
     packed, batches = _packed(builder, node, right), out.sizes[:-2]
     sides = (out, _repeated(left, batches), _repeated(packed, batches))
-    chunk, together = cut(right.sizes[-2], builder.tier, builder.machine)
-    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together))
+    packs = left.strides[-1] != 1 and divide_up(out.sizes[-1], builder.tier.vector_width) >= _MANY_VECTORS
+    chunk, together, tiles = _cut(right.sizes[-2], builder.tier, builder.machine, packs=packs)
+    tiles = min(tiles, divide_up(out.sizes[-2], builder.tier.tile_pixels))
+    scratch = builder.scratch(tiles * builder.tier.tile_pixels * chunk) if packs else None
+    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together, tiles), scratch=scratch)
 
 
 def _packed(builder: Builder, node: Node, right: Operand) -> Operand:
@@ -118,15 +127,18 @@ def _is_better_turned(builder: Builder, node: Node, left: Operand, right: Operan
     return rows <= _FEW_VECTORS * builder.tier.vector_width and columns >= _MANY_COLUMNS * rows
 
 
-def cut(inner: int, tier: Tier, machine: Machine) -> tuple[int, int]:
-    """Return how much of the inner axis is taken at a time, and how many panels of columns.
+def _cut(inner: int, tier: Tier, machine: Machine, *, packs: bool) -> tuple[int, int, int]:
+    """Return how much of the inner axis is taken at a time, how many panels of columns, and how many tiles of rows.
 
-    The rows of a tile fit half of the first-level cache, the panels half of the second-level one.
+    The rows of a tile fit half of the first-level cache, the panels half of the second-level one, and all rows a
+    quarter of it. Packed rows come from there, too, as the panel does: both fit the first-level cache then.
     """
     rows = max(1, machine.caches.l1_bytes // 2 // (_FLOAT_BYTES * tier.tile_pixels))
-    chunk = divide_up(inner, divide_up(inner, min(rows, _LONGEST_CHUNK)))
+    chunk = divide_up(inner, divide_up(inner, min(rows, _LONGEST_PACKED_CHUNK if packs else _LONGEST_CHUNK)))
     panel_bytes = _FLOAT_BYTES * chunk * tier.tile_blocks * tier.vector_width
-    return chunk, max(1, machine.caches.l2_bytes // 2 // panel_bytes)
+    tile_bytes = _FLOAT_BYTES * chunk * tier.tile_pixels
+    l2_bytes = machine.caches.l2_bytes
+    return chunk, max(1, l2_bytes // 2 // panel_bytes), max(1, l2_bytes // 4 // tile_bytes)
 
 
 def _side(builder: Builder, node: Node, index: int) -> Operand:

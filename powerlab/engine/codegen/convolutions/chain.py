@@ -47,7 +47,7 @@ def lower_chain(builder: Builder, node: Node) -> None:
         out,
         x,
         residual,
-        scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
+        scratch=builder.scratch(floats),
         parts=tuple(parts),
         channel_split=1 if tail else _channel_split(second, head_tier, builder.threads),
         chunk_tiles=rows,

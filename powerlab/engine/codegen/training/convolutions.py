@@ -33,7 +33,7 @@ from powerlab.engine.codegen.training.choosing import direct_choice, phase_shape
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import NO_HALO, Layout, blocked
+from powerlab.engine.program.layout import NO_HALO, blocked
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.tiers import BF16
@@ -183,7 +183,7 @@ def lower_conv_weight_gradient(builder: Builder, node: Node) -> None:
     weights = in_groups(builder.new_general(node.outputs[0]), shape.groups)
     fields: dict[str, Any] = kernel_fields(shape)
     if shape.depthwise:
-        scratch = _scratch(builder, shape.kernel[1] * width)
+        scratch = builder.scratch(shape.kernel[1] * width)
         builder.emit_gradient(
             "conv_depthwise_weight_gradient", node, x, gradient, operands=(weights,), scratch=scratch, **fields
         )
@@ -193,7 +193,7 @@ def lower_conv_weight_gradient(builder: Builder, node: Node) -> None:
     together = _TOGETHER if shape.taps == 1 else 1
     pairs = builder.tier.computes_in(BF16)
     narrowed = (1 + _MOST_BLOCKS) * _PIECE_PAIRS * width if pairs else 0
-    scratch = _scratch(builder, together * shape.kernel[1] * _MOST_BLOCKS * width * width + narrowed)
+    scratch = builder.scratch(together * shape.kernel[1] * _MOST_BLOCKS * width * width + narrowed)
     for part in group_parts(shape, width):
         read = part.channels(shape.inputs // shape.groups)
         made = part.channels(shape.outputs // shape.groups)
@@ -208,7 +208,3 @@ def lower_conv_weight_gradient(builder: Builder, node: Node) -> None:
             groups=part.groups // part.merged,
             **fields,
         )
-
-
-def _scratch(builder: Builder, floats: int) -> Tensor:
-    return builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats))

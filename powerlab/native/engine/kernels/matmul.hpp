@@ -2,9 +2,13 @@
 //
 // A tile of up to kTilePixels rows x kTileBlocks vectors of columns stays in registers while the reduction runs over a
 // chunk of the inner axis; every step broadcasts one value of each row of a and multiplies it with one vector of b a
-// block. a is read where it lies, whatever its strides; b is packed by a step of its own. As K. Goto and R. van de
-// Geijn, "Anatomy of high-performance matrix multiplication" (2008), describe it: a chunk of some panels of b stays in
-// the second-level cache while all rows of a pass over it, tile by tile.
+// block. b is packed by a step of its own. As K. Goto and R. van de Geijn, "Anatomy of high-performance matrix
+// multiplication" (2008), describe it: a chunk of some panels of b stays in the second-level cache while the rows of a
+// pass over it, tile by tile. Some tiles at a time meet all these panels, so that a is in that cache, too.
+//
+// a is read where it lies, whatever its strides, unless there is scratch: then a chunk of these tiles is packed into
+// it first. In a transposed matrix the values of a tile's rows lie side by side, but those of the next step a whole row
+// of memory away, often in the same set of the nearest cache, and every panel would fetch them again.
 //
 // Packed b: [batch][panel][inner][vector of the panel][v]; its ceil(columns / v) vectors are dealt to ceil(vectors /
 // kTileBlocks) panels of nearly equal size, and what fills up the last vector is 0.
@@ -64,15 +68,44 @@ static void pack_matrix(const Step& s, int thread, int threads) {
 struct MatmulTile {
   const float *a, *b;
   float* out;
-  std::int64_t a_row, a_inner, out_row, inner;
-  int lanes;  // of the last vector, that are columns
+  std::int64_t a_row, a_inner, a_next, out_row, inner;  // a_next: from one tile of the run to the next
+  int lanes;                                            // of the last vector, that are columns
   bool first;
   std::int64_t count;  // tiles of the run
 };
 
+static inline std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// The rows of a product, dealt to tiles of nearly equal height.
+struct RowTiles {
+  std::int64_t count, low, higher;  // the first `higher` tiles have one row more than `low`
+  explicit RowTiles(std::int64_t rows)
+      : count((rows + kTilePixels - 1) / kTilePixels), low(rows / count), higher(rows % count) {}
+  std::int64_t height(std::int64_t tile) const { return low + (tile < higher); }
+  std::int64_t begin(std::int64_t tile) const { return tile * low + (tile < higher ? tile : higher); }
+};
+
+// Packs a chunk of some tiles: [tile][inner][kTilePixels]. a: the first tile's.
+static void pack_rows(const RowTiles& rows, Range tiles, const float* a, std::int64_t a_row, std::int64_t a_inner,
+                      std::int64_t inner, float* packed) {
+  for (std::int64_t i = 0; i < inner; ++i) {
+    const float* from = a + i * a_inner;
+    float* to = packed + i * kTilePixels;
+    for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile, to += inner * kTilePixels) {
+      const std::int64_t height = rows.height(tile);
+      if (height == kTilePixels && a_row == 1) {
+        for (int p = 0; p < kTilePixels; ++p) to[p] = from[p];
+      } else {
+        for (std::int64_t p = 0; p < height; ++p) to[p] = from[p * a_row];
+      }
+      from += height * a_row;
+    }
+  }
+}
+
 // Moves on to the next tile of a run; false where there is none.
 static inline bool matmul_next(MatmulTile& t, std::int64_t rows) {
-  t.a += rows * t.a_row;
+  t.a += t.a_next;
   t.out += rows * t.out_row;
   return --t.count > 0;
 }
@@ -128,48 +161,56 @@ static constexpr MatmulTileTable kMatmulTiles =
 
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; a, [batch ...][rows][inner]; packed b.
 // All batch axes are those of out; axes along which packed b is the same have a stride of 0.
-// number[0]: how much of the inner axis is a chunk; number[1]: panels taken together.
+// number[0]: how much of the inner axis is a chunk; number[1]: panels taken together; number[2]: tiles of rows taken
+// together, as many as a thread's scratch has room for, if there is any.
 static void matmul(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &a = s.operands[1], &packed = s.operands[2];
   const int batch_axes = out.rank - 2;
-  const std::int64_t rows = out.size[batch_axes], columns = out.size[batch_axes + 1], inner = a.size[batch_axes + 1];
+  const std::int64_t columns = out.size[batch_axes + 1], inner = a.size[batch_axes + 1];
+  const std::int64_t a_row = a.stride[batch_axes], a_inner = a.stride[batch_axes + 1];
   const Panels panels(columns);
-  const std::int64_t chunk = s.numbers[0], together = s.numbers[1];
-  const std::int64_t tiles = (rows + kTilePixels - 1) / kTilePixels, groups = (panels.count + together - 1) / together;
-  const std::int64_t low = rows / tiles, higher = rows % tiles;  // so many tiles have one row more, and come first
-  const Range units = share(count_of(out, batch_axes) * groups * tiles, thread, threads);
+  const RowTiles rows(out.size[batch_axes]);
+  const std::int64_t chunk = s.numbers[0], together = s.numbers[1], row_tiles = s.numbers[2];
+  const std::int64_t groups = (panels.count + together - 1) / together;
+  const Range units = share(count_of(out, batch_axes) * groups * rows.count, thread, threads);
+  float* const packed_rows = s.scratch.data ? s.scratch.data + thread * s.scratch.image : nullptr;
   MatmulTile t;
-  t.a_row = a.stride[batch_axes];
-  t.a_inner = a.stride[batch_axes + 1];
+  t.a_row = packed_rows ? 1 : a_row;
+  t.a_inner = packed_rows ? kTilePixels : a_inner;
   t.out_row = out.stride[batch_axes];
   for (std::int64_t unit = units.begin; unit < units.end;) {
-    const std::int64_t group = unit / tiles % groups, batch = unit / tiles / groups;
-    const std::int64_t first_tile = unit % tiles;
-    const std::int64_t last_tile = units.end - unit < tiles - first_tile ? first_tile + units.end - unit : tiles;
-    unit += last_tile - first_tile;
+    const std::int64_t group = unit / rows.count % groups, batch = unit / rows.count / groups;
+    const Range mine = {unit % rows.count, smaller(unit % rows.count + units.end - unit, rows.count)};
+    unit += mine.end - mine.begin;
     const float* a_data = static_cast<const float*>(a.data) + offset_of(a, batch_axes, batch);
     const float* b_data = static_cast<const float*>(packed.data) + offset_of(packed, batch_axes, batch);
     float* out_data = static_cast<float*>(out.data) + offset_of(out, batch_axes, batch);
-    const std::int64_t first_panel = group * together;
-    const std::int64_t last_panel = first_panel + together < panels.count ? first_panel + together : panels.count;
+    const Range some_panels = {group * together, smaller(group * together + together, panels.count)};
     for (std::int64_t k = 0; k < inner; k += chunk) {
-      t.inner = inner - k < chunk ? inner - k : chunk;
+      t.inner = smaller(inner - k, chunk);
       t.first = k == 0;
-      for (std::int64_t panel = first_panel; panel < last_panel; ++panel) {
-        const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-        const std::int64_t left = columns - (begin + width - 1) * kWidth;
-        t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
-        t.b = b_data + begin * kWidth * inner + k * width * kWidth;
-        for (std::int64_t tile = first_tile; tile < last_tile;) {
-          const std::int64_t height = low + (tile < higher), row = tile * low + (tile < higher ? tile : higher);
-          const std::int64_t end = tile < higher && higher < last_tile ? higher : last_tile;  // of those as high
-          t.count = end - tile;
-          t.a = a_data + row * t.a_row + k * t.a_inner;
-          t.out = out_data + row * t.out_row + begin * kWidth;
-          do {
-            kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
-          } while (!kRuns && matmul_next(t, height));
-          tile = end;
+      for (std::int64_t first = mine.begin; first < mine.end; first += row_tiles) {
+        const Range tiles = {first, smaller(first + row_tiles, mine.end)};
+        const float* rows_data = a_data + rows.begin(first) * a_row + k * a_inner;
+        if (packed_rows) pack_rows(rows, tiles, rows_data, a_row, a_inner, t.inner, packed_rows);
+        for (std::int64_t panel = some_panels.begin; panel < some_panels.end; ++panel) {
+          const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
+          t.lanes = static_cast<int>(smaller(columns - (begin + width - 1) * kWidth, kWidth));
+          t.b = b_data + begin * kWidth * inner + k * width * kWidth;
+          float* to = out_data + begin * kWidth;
+          for (std::int64_t tile = first; tile < tiles.end;) {
+            const std::int64_t height = rows.height(tile), row = rows.begin(tile);
+            const std::int64_t end = tile < rows.higher ? smaller(rows.higher, tiles.end) : tiles.end;
+            t.count = end - tile;
+            t.a =
+                packed_rows ? packed_rows + (tile - first) * t.inner * kTilePixels : a_data + row * a_row + k * a_inner;
+            t.a_next = packed_rows ? t.inner * kTilePixels : height * a_row;
+            t.out = to + row * t.out_row;
+            do {
+              kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
+            } while (!kRuns && matmul_next(t, height));
+            tile = end;
+          }
         }
       }
     }

@@ -11,7 +11,8 @@ namespace {
 struct Product {
   int batch, rows, inner, columns;
   bool left_transposed, right_transposed;
-  int chunk, together;
+  int chunk, together, tiles;
+  bool packs;  // rows
 };
 
 void check_product(const KernelTable& table, const Product& p, Report& report) {
@@ -48,6 +49,10 @@ void check_product(const KernelTable& table, const Product& p, Report& report) {
     multiply.operand_count = 3;
     multiply.numbers[0] = p.chunk;
     multiply.numbers[1] = p.together;
+    multiply.numbers[2] = p.tiles;
+    Floats scratch(p.packs ? count(threads, p.tiles * table.tile_pixels, p.chunk) : 0);
+    multiply.scratch.data = p.packs ? scratch.data() : nullptr;
+    multiply.scratch.image = static_cast<std::int64_t>(p.tiles) * table.tile_pixels * p.chunk;
     run_kernel(table, "matmul_f32", multiply, threads);
     double worst = 0, outside = 0;
     for (int n = 0; n < p.batch; ++n) {
@@ -67,8 +72,8 @@ void check_product(const KernelTable& table, const Product& p, Report& report) {
       }
     }
     const std::string what = "matmul " + std::to_string(p.batch) + "x" + std::to_string(p.rows) + "x" +
-                             std::to_string(p.inner) + "x" + std::to_string(p.columns) + " threads " +
-                             std::to_string(threads);
+                             std::to_string(p.inner) + "x" + std::to_string(p.columns) + (p.packs ? " packed" : "") +
+                             " threads " + std::to_string(threads);
     report.check(what, worst / p.inner, 1e-6);
     report.check(what + " keeps to its columns", outside, 0);
     const std::vector<float> made(out.data(), out.data() + out.size());
@@ -198,13 +203,16 @@ void check_products(const KernelTable& table, Report& report) {
   const int v = table.vector_width;
   for (int rows = 1; rows <= 2 * table.tile_pixels + 1; ++rows) {
     for (int vectors = 1; vectors <= 2 * table.tile_blocks + 1; ++vectors) {
-      check_product(table, {1, rows, 9, vectors * v - rows % v, false, false, 9, 1}, report);
+      check_product(table, {1, rows, 9, vectors * v - rows % v, false, false, 9, 1, 3, false}, report);
     }
   }
   for (const bool left : {false, true}) {
     for (const bool right : {false, true}) {
-      check_product(table, {3, 13, 37, 5 * v + 1, left, right, 10, 2}, report);
-      check_product(table, {2, 1, 1, 1, left, right, 1, 1}, report);
+      for (const bool packs : {false, true}) {
+        check_product(table, {3, 13, 37, 5 * v + 1, left, right, 10, 2, 2, packs}, report);
+        check_product(table, {2, 4 * table.tile_pixels, 37, 5 * v + 1, left, right, 10, 2, 3, packs}, report);
+        check_product(table, {2, 1, 1, 1, left, right, 1, 1, 1, packs}, report);
+      }
     }
   }
   for (const bool by_rows : {false, true}) {

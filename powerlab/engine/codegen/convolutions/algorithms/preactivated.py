@@ -26,7 +26,7 @@ from powerlab.engine.codegen.pack import (
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import NO_HALO, Halo, Layout, divide_up
+from powerlab.engine.program.layout import NO_HALO, Halo, divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
@@ -111,7 +111,7 @@ class PreactivatedConvolution:
             choice=choice,
             weights=derived(weights, (packed_direct_floats(weights.shape, 1, width),), pack),
             bias=np.concatenate(channels),
-            scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
+            scratch=builder.scratch(floats),
             groups=1,
             last_lanes=shape.inputs - (in_blocks - 1) * width,
             channel_split=choice.channel_split,

@@ -22,7 +22,7 @@ from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_wi
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import Halo, Layout, divide_up
+from powerlab.engine.program.layout import Halo, divide_up
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
@@ -192,7 +192,7 @@ class WinogradConvolution:
             x,
             residual,
             choice=choice,
-            scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
+            scratch=builder.scratch(floats),
             groups=shape.groups,
             lanes=tier.vector_width,
             last_lanes=shape.inputs // shape.groups - (in_blocks - 1) * tier.vector_width,
