@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" tests it. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all campaigns check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
+.PHONY: help demo test test-ci test-all campaigns check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
   bench-train bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -28,7 +28,11 @@ test: ## run the fast tests (20 minutes on two cores); one that lacks a system p
 	@scripts/setup_venv dev
 	@$(PYTEST) -m "not campaign" $(PYTEST_ARGS)
 
-test-all: ## run what continuous integration runs: campaigns too, of kills, faults, builds, boards, PostgreSQL (about an hour)
+test-ci: ## run what continuous integration runs: fast tests, short campaigns, and one part of the long ones (PART=2: that one)
+	@scripts/setup_venv dev
+	@$(PYTEST) -m "not release" --campaigns-part $(or $(PART),change) $(PYTEST_ARGS)
+
+test-all: ## run all of these parts: all campaigns of kills, faults, builds, boards, PostgreSQL (about an hour)
 	@scripts/setup_venv dev
 	@$(PYTEST) -m "not release" $(PYTEST_ARGS)
 

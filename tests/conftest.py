@@ -13,6 +13,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from requires import LACKED
+from turns import BY_CHANGE, PARTS, Turns, chosen_part
 
 FAST = 3
 """Of so many examples of a property the fast tests try one: others each time. CI tries all, the same each time."""
@@ -21,11 +22,22 @@ FAST = 3
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the long campaigns take turns."""
+    said = f"of the long campaigns run this part only: 1 to {PARTS}, or {BY_CHANGE}: whose turn it is with the commit"
+    parser.addoption("--campaigns-part", metavar="PART", help=said)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Let tests interrupt processes they start, also where this run was started with signals ignored.
 
     A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; children inherit "ignored", but not handlers.
     """
+    if (part := config.getoption("--campaigns-part")) is not None:
+        try:
+            config.pluginmanager.register(Turns(chosen_part(part, config.rootpath)))
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
     settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
     settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)

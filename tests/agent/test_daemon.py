@@ -54,7 +54,7 @@ def test_a_sweep_is_taken_run_and_uploaded(server: Any, sweep_id: str, state: Pa
     assert not waiting(state)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_the_server_is_killed_and_comes_back(server: Any, sweep_id: str, state: Path, start_agent: Start) -> None:
     agent = start_agent()
     agent.measure(4)
@@ -69,7 +69,7 @@ def test_the_server_is_killed_and_comes_back(server: Any, sweep_id: str, state: 
     check_complete(server, sweep_id)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_the_server_comes_back_after_the_last_run(server: Any, sweep_id: str, start_agent: Start) -> None:
     agent = start_agent()
     agent.measure(1)
@@ -95,7 +95,7 @@ def test_the_agent_is_killed_and_started_again(server: Any, sweep_id: str, start
     check_complete(server, sweep_id)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_both_are_killed(server: Any, sweep_id: str, state: Path, start_agent: Start) -> None:
     first = start_agent()
     first.measure(3)
@@ -113,7 +113,7 @@ def test_both_are_killed(server: Any, sweep_id: str, state: Path, start_agent: S
     check_complete(server, sweep_id)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_sigterm_drains_and_gives_the_job_back(server: Any, sweep_id: str, state: Path, start_agent: Start) -> None:
     agent = start_agent()
     agent.measure(2)
@@ -128,7 +128,7 @@ def test_sigterm_drains_and_gives_the_job_back(server: Any, sweep_id: str, state
     check_complete(server, sweep_id)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_sigterm_while_the_server_is_away_keeps_everything(
     server: Any, sweep_id: str, state: Path, start_agent: Start
 ) -> None:

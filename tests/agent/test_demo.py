@@ -90,7 +90,7 @@ def descendants_of_demo(state: Path) -> list[psutil.Process]:
     return [process for process in everybody if str(state) in " ".join(process.info["cmdline"] or ())]
 
 
-@pytest.mark.campaign(minutes=2)
+@pytest.mark.campaign(minutes=3)
 def test_the_demo_measures_and_ends(tmp_path: Path) -> None:
     state = tmp_path / "demo"
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "xdg")}
@@ -118,7 +118,7 @@ def test_the_demo_measures_and_ends(tmp_path: Path) -> None:
     assert descendants_of_demo(state) == []
 
 
-@pytest.mark.campaign(minutes=2)
+@pytest.mark.campaign(minutes=3)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     state = tmp_path / "demo"

@@ -28,7 +28,7 @@ from powerlab_agent.state import Identity
 from quick_server import quick_server
 from server_examples import PLAN, capabilities, device, make_run
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 ALL = len(PLAN.points()) * PLAN.repeats
 Change = Callable[..., None]

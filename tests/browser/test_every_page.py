@@ -49,7 +49,7 @@ def visit(reader: str, name: str) -> Any:
     if reader == usual or (reader == second and name in FAST):
         return pytest.param(reader, name)
     if reader == second:
-        return pytest.param(reader, name, marks=pytest.mark.campaign)
+        return pytest.param(reader, name, marks=pytest.mark.campaign(minutes=1))
     return pytest.param(reader, name, marks=[pytest.mark.campaign, pytest.mark.release])
 
 

@@ -53,9 +53,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "board",
     [
         "nvidia-grace",
-        pytest.param("apm-xgene", marks=pytest.mark.campaign),
-        pytest.param("jetson-agx-orin", marks=pytest.mark.campaign),
-        pytest.param("jetson-orin-nano", marks=pytest.mark.campaign),
+        pytest.param("apm-xgene", marks=pytest.mark.campaign(minutes=1)),
+        pytest.param("jetson-agx-orin", marks=pytest.mark.campaign(minutes=1)),
+        pytest.param("jetson-orin-nano", marks=pytest.mark.campaign(minutes=1)),
     ],
 )
 def test_the_lag_of_a_simulated_boards_sensor_is_found_and_kept(capsys, state, board):

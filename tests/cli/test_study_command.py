@@ -236,7 +236,7 @@ def test_the_first_cores_are_those_of_the_mask_and_a_longer_list_is_counted_up(m
     assert requirements.first_cores(5) == "0,1,2,3,4"
 
 
-@pytest.mark.campaign(minutes=2)
+@pytest.mark.campaign(minutes=3)
 def test_a_study_is_repeated_on_a_simulated_board(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
     status = main(

@@ -27,7 +27,7 @@ KNOWN_FINDINGS = {
 def swept(some: Sequence[str]) -> Any:
     """Return the fixture ``board`` for some of the boards; several files share them, so that they run side by side."""
 
-    marks = {one: [pytest.mark.campaign(minutes=5), *[pytest.mark.release][: one in AT_RELEASES]] for one in some}
+    marks = {one: [pytest.mark.campaign(minutes=3), *[pytest.mark.release][: one in AT_RELEASES]] for one in some}
     params = [pytest.param(one, marks=marks[one]) for one in some]
 
     @pytest.fixture(scope="module", params=params)

@@ -18,7 +18,7 @@ import pytest
 
 from requires import require_control_group
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 QUOTA = "cpu-quota=0.1"
 """So small that a worker on a busy machine is still held back by it."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=2)
 
 ONE_POINT = ("mobilenetv2", "--sysroot", "machine", "--threads", "1", "--warm-up", "0", "--idle", "0")
 

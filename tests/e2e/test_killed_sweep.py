@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 SWEEP = ("--modes", "MODE_15W", "--threads", "1", "--duration", "60", "--database", "none")
 QUICK = ("--threads", "1", "--duration", "0.05", "--warm-up", "0", "--idle", "0", "--database", "none")

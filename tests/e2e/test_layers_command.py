@@ -11,7 +11,7 @@ import pytest
 from powerlab.cli import main
 from small_network import write_small_network
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 QUICK = ("--threads", "1", "--seconds-per-layer", "0.15", "--idle", "0.5")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=2)
 
 SWEEP = (
     "mobilenetv2",

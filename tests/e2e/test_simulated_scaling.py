@@ -18,7 +18,7 @@ BOARD, MODEL, THREADS = "jetson-agx-xavier", "alexnet", (1, 2, 4)
 WORDS = (
     f"{MODEL} --board {BOARD} --modes MAXN --threads {','.join(map(str, THREADS))} --repeats 3 --database none --json"
 )
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 SHORT = "--duration 1 --warm-up 0.2 --idle 0.3"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.campaign(minutes=2)
+pytestmark = pytest.mark.campaign(minutes=1)
 
 GOLDEN = json.loads(Path(__file__).with_name("golden_xavier.json").read_text())
 WORDS = "mobilenetv2 --board jetson-agx-xavier --modes MAXN,MODE_15W --threads 1,4 --repeats 3 --database none --json"

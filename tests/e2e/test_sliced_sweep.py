@@ -13,7 +13,7 @@ from powerlab.analysis.dimensions import in_words, shown
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 WORDS = "mobilenetv2@96 --board jetson-agx-xavier --modes MAXN --batch 4 --threads 4 --repeats 3 --seed 1"
 SHORT = "--duration 0.5 --warm-up 0.2 --idle 0.3"

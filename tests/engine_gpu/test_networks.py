@@ -20,7 +20,7 @@ def test_a_network_agrees_with_the_processor(name):
     agrees(name, tolerance=TOLERANCE)
 
 
-@pytest.mark.campaign(minutes=3)
+@pytest.mark.campaign(minutes=1)
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_network_agrees_with_the_processor(name):
     agrees(name, tolerance=TOLERANCE)

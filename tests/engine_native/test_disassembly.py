@@ -98,7 +98,7 @@ def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
             assert (loop.additions if tier in UNFUSED else loop.fused) == loop.multiplications, f"{tier} {name}: {loop}"
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 def test_register_tiles_of_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check("neon", conv_tiles(objdump, tier_object(arm_kernels.parent, "neon")))
@@ -144,7 +144,7 @@ def test_register_tiles_of_bytes(x86_folder, instructions):
             check_bytes(objdump, path, NARROW[instructions], 1, narrow=products)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 @pytest.mark.parametrize(("instructions", "mnemonic"), [("neonbytes", "sadalp"), ("neon_dotprod", "sdot")])
 def test_register_tiles_of_bytes_on_64_bit_arm(arm_kernels, instructions, mnemonic):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
@@ -171,7 +171,7 @@ def check_amx(objdump, path, mnemonic, names, count):
             assert (*products(others, mnemonic), len(loop) - len(others)) == (vectors, 0, vectors + 1), loop
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 def test_matrices_of_bytes_on_64_bit_arm(arm_kernels):
     """Of a whole block each two pixels take two multiplications for each two outputs, and nothing is spilled."""
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
@@ -205,7 +205,7 @@ def test_register_tiles_of_bfloat16(x86_folder):
     check_pairs(objdump, pair_object(x86_folder, "avx512bf16"), "vdpbf16ps")
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 def test_register_tiles_of_bfloat16_on_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check_pairs(objdump, pair_object(arm_kernels.parent, "neon_bf16"), "bfdot")
@@ -221,7 +221,7 @@ def test_register_tiles_of_float16(x86_folder):
     check_pairs(objdump, pair_object(x86_folder, "avx512fp16"), "vfmadd...ph", **HALF_TILES)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 def test_register_tiles_of_float16_on_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check_pairs(objdump, pair_object(arm_kernels.parent, "neon_fp16"), "fmla", **HALF_TILES)

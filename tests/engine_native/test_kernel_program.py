@@ -11,7 +11,7 @@ import pytest
 from engine_native.kernel_program import X86_TIERS, tier_object
 from requires import needs_instructions, require_program
 
-pytestmark = pytest.mark.campaign(minutes=6)  # the kernels are compiled first, for minutes
+pytestmark = pytest.mark.campaign
 
 COMPUTING = {
     *("memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"),
@@ -78,6 +78,7 @@ def test_a_tier_that_does_not_exist_is_explained(kernels):
     assert '"mmx" is not one this processor can run' in done.stderr
 
 
+@pytest.mark.campaign(minutes=5)  # its kernels are compiled first, for minutes
 @pytest.mark.parametrize("core", ARM_CORES)
 def test_kernels_of_64_bit_arm(arm_kernels, core):
     emulator = require_program("qemu-aarch64", "qemu-user")

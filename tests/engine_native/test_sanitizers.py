@@ -9,7 +9,7 @@ import pytest
 from engine_native.kernel_program import build, require_compiler
 from powerlab.engine.target.tiers import available_tiers
 
-pytestmark = pytest.mark.campaign(minutes=3)
+pytestmark = pytest.mark.campaign(minutes=8)
 
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1",

@@ -34,7 +34,7 @@ from powerlab_agent.state import save_identity
 from powerlab_agent.uploader import Uploader
 from server_examples import COUNTER, RAIL, make_run, make_trace
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 SWEEPS = int(os.environ.get("POWERLAB_FAULT_LINES", "5"))
 READ_S = 1.0

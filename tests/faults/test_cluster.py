@@ -21,7 +21,7 @@ from powerlab.protocol.records import SweepState
 from powerlab.store import Store, open_store
 from powerlab.store.reads import queries
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=2)
 
 BOARDS = {"one": "jetson-orin-nano", "two": "jetson-nano"}
 QUICK = ["--warm-up", "0.1", "--longest-warm-up", "0.2", "--idle", "0.4", "--min-inferences", "3", "--threads", "1"]

@@ -32,7 +32,7 @@ from powerlab.sysroot import Sysroot
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, load_identity
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 KILLS = int(os.environ.get("POWERLAB_FAULT_REAL_KILLS", "1"))
 MODE = "MODE_15W"

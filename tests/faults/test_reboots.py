@@ -32,7 +32,7 @@ from powerlab_agent.client import Client
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, save_identity
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 KILLS = int(os.environ.get("POWERLAB_FAULT_REBOOT_KILLS", "3"))
 PLAN = SweepPlan(models=("resnet50",), threads=(1,), modes=("MODE_10W", "current"), duration_s=0.1, repeats=3)

@@ -92,7 +92,7 @@ def _path_without_compilers(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.campaign(minutes=3)
+@pytest.mark.campaign(minutes=5)
 def test_a_machine_without_a_compiler_builds_and_runs_the_engine(
     source_copy: Path, pip_environment: dict[str, str], tmp_path: Path
 ) -> None:

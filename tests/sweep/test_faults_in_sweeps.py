@@ -26,7 +26,7 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=3)
 
 XAVIER, ORIN, XEON = "jetson-agx-xavier", "jetson-agx-orin", "intel-xeon"
 POWER_RULES = {"missing-power", "power-gap", "stale-sensor"}

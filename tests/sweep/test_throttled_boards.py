@@ -14,7 +14,7 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 TIMEOUT_S = 60.0
 ZONE = "/sys/class/thermal/thermal_zone0"

@@ -62,7 +62,8 @@ def zoo_graph(request):
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(name, marks=[pytest.mark.campaign] * (name in LARGE)) for name in sorted(ZOO)]
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.campaign(minutes=2)] * (name in LARGE)) for name in sorted(ZOO)],
 )
 def drawn_graph(request):
     """A network whose weights are drawn or which is run: only the light ones in the fast tests."""
@@ -76,7 +77,7 @@ def test_parameters_and_macs_are_the_published_ones(zoo_graph):
     assert mac_count(optimise(zoo_graph)) == mac_count(zoo_graph) - POOLED_FIRST.get(zoo_graph.name, 0)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=2)
 def test_a_full_size_image_gives_what_onnx_runtime_gives(zoo_graph):
     inputs = random_inputs(zoo_graph)
     expected = run_ort(export_onnx(zoo_graph), inputs)

@@ -20,7 +20,7 @@ def test_there_are_nine():
     assert len(LIGHT_NETWORKS) == 9
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 @pytest.mark.parametrize("name", ["resnet50", "bvlc_alexnet"])
 def test_numpy_runs_the_optimised_network_as_onnx_runtime_runs_the_file(name):
     data = light_model(name)
@@ -30,7 +30,7 @@ def test_numpy_runs_the_optimised_network_as_onnx_runtime_runs_the_file(name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.campaign if name in LARGE else ()) for name in LIGHT_NETWORKS]
+    "name", [pytest.param(name, marks=[pytest.mark.campaign(minutes=1)] * (name in LARGE)) for name in LIGHT_NETWORKS]
 )
 def test_session_runs_the_network_as_onnx_runtime_does(name):
     data = light_model(name)
