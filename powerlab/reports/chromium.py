@@ -15,7 +15,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.reports.figures.palette import LIGHT
 from powerlab.reports.figures.svg import FONT
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""The first has no windows: it starts sooner and does the same here."""
 _SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)" height="([\d.]+)"')
 _TIMEOUT_S = 120.0
 _PNG_SCALE = 2

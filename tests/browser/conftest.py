@@ -16,7 +16,7 @@ from layer_profiles import layer_profile
 from powerlab.cli.commands.serve.server import compose
 from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
-from requires import require_program
+from requires import require_chromium
 from tests.dashboards import plausible
 from tests.dashboards.campaigns import start_campaign
 from tests.dashboards.conftest import Shelf, add_recorded_run, open_shelf
@@ -130,7 +130,7 @@ def closed_within(seconds: float) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Start one browser for all tests."""
-    executable = Path(require_program("chromium", "chromium"))
+    executable = Path(require_chromium())
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_ARGS))

@@ -31,6 +31,11 @@ def require_program(name: str, package: str) -> str:
     return path
 
 
+def require_chromium() -> str:
+    """Return the path of Chromium; the one without windows where both are, for it takes half the processor time."""
+    return shutil.which("chromium-headless-shell") or require_program("chromium", "chromium-headless-shell")
+
+
 def require_control_group() -> Path:
     """Return where powerlab's control group of this machine lies, there or not, as :func:`require_program` does."""
     probe, found = CpuQuota().probe(Sysroot()), cgroup.find(Sysroot())
