@@ -27,6 +27,10 @@ VARIANTS = {"fp32": (), "fp16": ("-DHALF",)}
 ONLY_16_BITS = "_half"
 """How the names of shaders end that compute in 16 bits, and are there for numbers stored in 16 bits only."""
 
+SHADERS = FOLDER / "shaders"
+ONLY_32_BITS = SHADERS / "training"
+"""The folder of shaders that are there for numbers stored in 32 bits only: models are trained in these."""
+
 MATRICES = "matrices.glsl"
 SOURCES = "sources"
 """The file of the digests: a line for each shader that needs a newer compiler."""
@@ -37,9 +41,16 @@ NEWER = {"glslangValidator": "POWERLAB_NEWER_GLSLANG", "spirv-val": "POWERLAB_NE
 
 def shaders(*, newer: bool) -> Iterator[Path]:
     """Yield the sources that every compiler takes, or those that need a newer one."""
-    for source in sorted((FOLDER / "shaders").glob("*.comp")):
-        if (FOLDER / "shaders" / MATRICES in parts(source)) == newer:
+    for source in sorted(SHADERS.rglob("*.comp")):
+        if (SHADERS / MATRICES in parts(source)) == newer:
             yield source
+
+
+def variants(source: Path) -> list[str]:
+    """Return the variants in which a shader is compiled."""
+    if source.stem.endswith(ONLY_16_BITS):
+        return ["fp16"]
+    return ["fp32"] if source.parent == ONLY_32_BITS else list(VARIANTS)
 
 
 def parts(source: Path) -> list[Path]:
@@ -47,8 +58,13 @@ def parts(source: Path) -> list[Path]:
     found = [source]
     for one in found:
         names = re.findall(r'^#include "(.+)"', one.read_text(), re.MULTILINE)
-        found += [path for name in names if (path := source.parent / name) not in found]
+        found += [path for name in names if (path := _included(source, name)) not in found]
     return found
+
+
+def _included(source: Path, name: str) -> Path:
+    own = source.parent / name
+    return own if own.exists() else SHADERS / name
 
 
 def compile_all(out: Path, *, newer: bool = False) -> list[Path]:
@@ -58,11 +74,10 @@ def compile_all(out: Path, *, newer: bool = False) -> list[Path]:
     )
     made = []
     for source in shaders(newer=newer):
-        for variant, defines in VARIANTS.items():
-            if source.stem.endswith(ONLY_16_BITS) and variant != "fp16":
-                continue
+        for variant in variants(source):
             target = out / f"{source.stem}.{variant}.spv"
-            options = ["-V", *TARGET, "-g0", "--quiet", f"-I{source.parent}", *defines, "-o", str(target)]
+            folders = dict.fromkeys((f"-I{source.parent}", f"-I{SHADERS}"))
+            options = ["-V", *TARGET, "-g0", "--quiet", *folders, *VARIANTS[variant], "-o", str(target)]
             subprocess.run([*compiler, *options, str(source)], check=True)
             subprocess.run([*judge, *TARGET, str(target)], check=True)
             made.append(target)

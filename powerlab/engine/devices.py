@@ -21,10 +21,15 @@ def check_device(device: str) -> str:
     return device
 
 
-def check_gpu_choices(threads: int | None, precision: str) -> None:
-    """Raise PowerlabError where a GPU is asked for what there is on processors alone."""
+def check_gpu_threads(threads: int | None) -> None:
+    """Raise PowerlabError where threads are chosen for a GPU."""
     if threads not in (None, 1):
         raise PowerlabError(f"a GPU has no threads to choose; leave out threads={threads}.")
+
+
+def check_gpu_choices(threads: int | None, precision: str) -> None:
+    """Raise PowerlabError where a GPU is asked for what there is on processors alone."""
+    check_gpu_threads(threads)
     if precision not in GPU_PRECISIONS:
         raise PowerlabError(
             f"on a GPU the engine computes in {', '.join(GPU_PRECISIONS)} alone yet, not {precision}; use the cpu."

@@ -24,12 +24,13 @@ UNDER_LAYERS = (
         "test_as_gpu",
         "test_attention",
         "test_bytes",
+        "test_gradients",
         "test_low_precisions",
         "test_matrices",
         "test_methods",
         "test_networks",
     ),
-    *("test_operators", "test_products", "test_transposed", "test_validation"),
+    *("test_operators", "test_products", "test_training", "test_transposed", "test_validation"),
 )
 """Modules that compute in this process under Vulkan's validation layers, which must have nothing to say."""
 

@@ -61,12 +61,23 @@ def check_gradients(
 
 def _of_engine(graph, inputs, weights, wanted):
     """Return the gradients that the engine computes, the same bits on one thread and on three."""
-    tape = GraphTape(forward_pass(graph).graph)
-    want_gradients(tape, wanted)
-    gradients = differentiate(tape, wanted, {"y": tape.floats(weights)})
-    outputs = {name: tape("Identity", gradient) for name, gradient in gradients.items()}
-    whole = optimise(merge_equal(expand_training(drop_dead(tape.finish(tuple(outputs.values()))))))
+    whole = gradient_graph(graph, weights, wanted)
+    outputs = {name: info.name for name, info in zip(wanted, whole.outputs, strict=True)}
+    whole = optimise(whole)
     one, three = (Session(whole, threads=threads).run(inputs) for threads in (1, 3))
     for output in outputs.values():
         np.testing.assert_array_equal(one[output], three[output])
     return {name: one[output] for name, output in outputs.items()}
+
+
+def gradient_graph(graph, weights, wanted):
+    """Return the graph, not optimised, of the gradients of the sum of ``weights`` times the output ``y``.
+
+    Without weights they are an input.
+    """
+    tape = GraphTape(forward_pass(graph).graph)
+    want_gradients(tape, wanted)
+    seed = tape.input("upstream", graph.shape("y")) if weights is None else tape.floats(weights)
+    gradients = differentiate(tape, wanted, {"y": seed})
+    outputs = [tape("Identity", gradients[name]) for name in wanted]
+    return merge_equal(expand_training(drop_dead(tape.finish(outputs))))

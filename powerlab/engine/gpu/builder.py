@@ -178,6 +178,11 @@ class Builder(Recorder):
 
     def finish(self) -> GpuProgram:
         """Put every output of the network where a run returns it, and return the whole program."""
+        self.store_outputs()
+        return self.program()
+
+    def store_outputs(self) -> None:
+        """Put every output of the network where a run returns it."""
         for index, info in enumerate(self.graph.outputs):
             out = self.storage(Space.OUTPUT, index, words(info.elements, 4))
             label, image = f"{info.name} out", self.image(info.name)
@@ -185,6 +190,9 @@ class Builder(Recorder):
                 self.convert("store", label, out, self.blocks(info.name), image)
             else:
                 self.convert("store", label, out, self.rows(info.name), Image(1, info.elements, 1, 1))
+
+    def program(self) -> GpuProgram:
+        """Return the whole program."""
         return GpuProgram(
             dispatches=tuple(self.dispatches),
             constants=tuple(self.constants),

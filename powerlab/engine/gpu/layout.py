@@ -29,6 +29,7 @@ class Layout:
         self._arena = {number: WORD_BYTES * offset for number, offset in arena.offsets.items()}
         for number, part in program.parts.items():
             self._arena[number] = self._arena[part.whole.number] + WORD_BYTES * part.first
+        self._slice = {number: part.slice for number, part in program.parts.items()}
         self._offsets = {
             Space.INPUT: _offsets(program.inputs),
             Space.OUTPUT: _offsets(program.outputs),
@@ -54,7 +55,8 @@ class Layout:
         """Return a storage of a slice as the native plan wants it: room, first byte, bytes, whether it is written."""
         space = storage.space
         own = self._arena[storage.number] if space is Space.ARENA else self._offsets[space][storage.index]
-        before = 0 if space is Space.CONSTANT else part * self._offsets[space][-1]
+        at = part + self._slice.get(storage.number, 0)
+        before = 0 if space is Space.CONSTANT else at * self._offsets[space][-1]
         return _ROOMS[space], before + own, WORD_BYTES * storage.floats, written
 
 

@@ -90,7 +90,7 @@ class GpuModel:
             slices=slices,
         )
         self.arena_bytes = self._layout.arena_bytes
-        with _sentences():
+        with sentences():
             self._plan = self._built(program, synchronised=synchronised)
         keep_pipelines(self._device)
 
@@ -111,7 +111,7 @@ class GpuModel:
                 ]
                 queue = part % self._queues
                 plan.add(name, code, list(one.constants), one.label, bindings, one.push, list(one.groups), queue)
-        plan.finish()
+        plan.finish(len(program.dispatches) * self._slices, [])
         return plan
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -132,12 +132,12 @@ class GpuModel:
     def repeat(self, inputs: Mapping[str, NDArray[Any]], first: int, last: int, times: int) -> int:
         """Run some dispatches of all slices many times over: see :meth:`powerlab.engine.Session.repeat`."""
         first, last = first * self._slices, last * self._slices
-        with _sentences():
+        with sentences():
             return int(self._plan.repeat(self._exchange.given(inputs), first, last, times, self._timeout_ns))
 
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
-        with _sentences():
+        with sentences():
             self._plan.poison()
 
     @property
@@ -147,12 +147,12 @@ class GpuModel:
 
     def _call(self, run: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], Any]:
         given, made = self._exchange.given(inputs), self._exchange.room()
-        with _sentences():
+        with sentences():
             result = run(given, self._exchange.out(made), self._timeout_ns)
         return self._exchange.results(made), result
 
 
-class _sentences:  # noqa: N801  a context manager reads as a function
+class sentences:  # noqa: N801  a context manager reads as a function
     """Lets what the native core refuses be a sentence for whoever asked."""
 
     def __enter__(self) -> None:

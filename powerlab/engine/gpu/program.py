@@ -69,10 +69,17 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A storage that is part of another one, and the word of it at which it begins."""
+    """A storage that is part of another one.
+
+    Attributes:
+        whole: the other one.
+        first: the word of it at which it begins.
+        slice: of the batch, whose memory it is in, beside that of the slice that asks.
+    """
 
     whole: Storage
     first: int
+    slice: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -71,6 +71,13 @@ class Recorder:
         self.parts[own.number] = Part(known.whole, known.first + before)
         return own
 
+    def of_slice(self, storage: Storage, number: int) -> Storage:
+        """Return a storage of the arena as a later slice of the batch has it, for what is there once for all slices."""
+        own = self.storage(Space.ARENA, 0, storage.floats)
+        known = self.parts.get(storage.number, Part(storage, 0))
+        self.parts[own.number] = replace(known, slice=number)
+        return own
+
     def constant(self, value: Value, *, floats: bool = False, integers: bool = False) -> Storage:
         """Return a constant's storage; ``floats``, ``integers``: in 32 bits whatever others are stored in."""
         dtype = np.dtype(np.int32) if integers else np.dtype(np.float32) if floats else self.dtype
@@ -87,12 +94,13 @@ class Recorder:
         *,
         constants: Sequence[int] = (),
         push: Sequence[float] = (),
+        written: int = 1,
     ) -> None:
         """Append a dispatch of ``count`` invocations, each of which knows its number."""
         groups = -(-count // LANES)
         across = min(groups, MOST_GROUPS)
         shape = (across, -(-groups // across), 1)
-        self.emit(kernel, label, buffers, constants=(LANES, *constants), push=push, groups=shape)
+        self.emit(kernel, label, buffers, constants=(LANES, *constants), push=push, groups=shape, written=written)
 
     def emit(
         self,

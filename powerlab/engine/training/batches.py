@@ -39,8 +39,8 @@ class Batches:
         """Return the shape of the labels; -1 stands for any size."""
         return self._whole(self._step.target.shape)
 
-    def given(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]) -> dict[str, Floats]:
-        """Return everything that a step is given for the whole batch, as a plan wants it, by the graph's names.
+    def given(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return everything that a step is given for the whole batch, by the graph's names.
 
         Raises:
             PowerlabError: an input or label is missing or does not fit.
@@ -50,16 +50,16 @@ class Batches:
         shapes = self.inputs | {target.name: self.labels_shape}
         arrays = checked_inputs(shapes, dtypes, {**self._named(inputs), target.name: labels})
         prepared = target.prepare(arrays.pop(target.name))
-        given = _for_plans({**arrays, **prepared})
+        given = {**arrays, **prepared}
         for mask in self._step.masks:
-            elements = self._slices * self._step.graph.tensors[mask.input].elements
-            kept = self._random.random(elements, np.float32) >= mask.ratio
+            shape = self._whole(self._step.graph.tensors[mask.input].shape)
+            kept = self._random.random(shape, np.float32) >= mask.ratio
             given[mask.input] = kept.astype(np.float32) / np.float32(1 - mask.ratio)
         return given
 
-    def without_labels(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, Floats]:
+    def without_labels(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the inputs of the whole batch alone; raises as :meth:`given` does."""
-        return _for_plans(checked_inputs(self.inputs, self._dtypes, self._named(inputs)))
+        return checked_inputs(self.inputs, self._dtypes, self._named(inputs))
 
     @property
     def _dtypes(self) -> dict[str, np.dtype[Any]]:
@@ -73,8 +73,8 @@ class Batches:
         return shape if self._slices == 1 else (shape[0] * self._slices, *shape[1:])
 
 
-def _for_plans(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-    """Return arrays as plans read them."""
+def for_plans(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """Return arrays as the plans of the cores read them."""
     return {
         name: as_floats(array) if element_of(array.dtype) is Element.INT else readable(array)
         for name, array in arrays.items()

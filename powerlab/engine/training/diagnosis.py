@@ -43,3 +43,11 @@ def origin(forward: Graph, given: Mapping[str, Floats], tier: Tier, pool: Any) -
         if any(name in made and not np.isfinite(made[name]).all() for name in node.outputs):
             return f"the first layer whose output is not finite is the {node}"
     return FINITE
+
+
+def not_finite(number: int, loss: float, origin_clause: str) -> PowerlabError:
+    """Return the error of a step whose loss is no finite number, and that moved nothing."""
+    return PowerlabError(
+        f"the loss of step {number} is {loss:g}: {origin_clause}; "
+        "weights are as before this step: train with a lower learning rate, or look at the data."
+    )

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.devices import CPU, GPU, check_device, check_gpu_threads
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Floats
-from powerlab.engine.runtime.memory import check_memory
-from powerlab.engine.runtime.plan import thread_pool
-from powerlab.engine.session import SPIN_US, check_threads
+from powerlab.engine.session import check_threads
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.tiers import FP32
-from powerlab.engine.training.answers import Answers
 from powerlab.engine.training.batches import Batches
-from powerlab.engine.training.diagnosis import FINITE, origin
-from powerlab.engine.training.lanes import Lanes, lane_count
+from powerlab.engine.training.cores import CoreTrainer
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
-from powerlab.engine.training.parts import BACKWARD, FORWARD, PARTS, PARTS_TOGETHER, REDUCE, UPDATE
 from powerlab.engine.training.plans import StepPlan, training_tier
 from powerlab.engine.training.slices import sliced_graph
-from powerlab.engine.training.state import State
-from powerlab.engine.training.step import training_step
-from powerlab.engine.training.stretches import stretches
-from powerlab.engine.training.together import ELSEWHERE, Alone, Group, check_alike
+from powerlab.engine.training.step import TrainingStep, training_step
+from powerlab.engine.training.together import Alone, Group
+
+if TYPE_CHECKING:
+    from powerlab.engine.gpu.training.trainer import GpuTrainer
 
 
 class TrainingSession:
@@ -57,17 +51,14 @@ class TrainingSession:
             that is faster, with sums in float32; weights, what the optimizer keeps and all else stay in float32.
         group: processes that learn together, each from a batch of its own; None: this one alone. All must make the
             same steps. Batch norms look at a process's own batch, and running statistics are the mean of all.
+        device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows, in ``fp32`` and by this process alone. There
+            threads are no choice, all slices run at the same time, and what is not supported is refused.
+        queues: of the GPU, over which the slices are spread; with one they are recorded side by side in it.
 
     Attributes:
         threads: threads that compute.
         slices: parts of the batch.
-        lanes: how many of them run at the same time.
         steps_done: steps so far.
-        part_ns: how long the parts of the latest step took in ns: forward, backward, update; of slices, all of a
-            lane's together, the mean of lanes. In several processes ``reduce`` stands before the update: how long the
-            step waited for gradients to be added up.
-        activation_bytes: memory for activations, packed weights and scratch.
-        planned_bytes: memory for activations, gradients, weights and what the optimizer keeps of them.
 
     Raises:
         PowerlabError: the model cannot be read or trained, or there is not enough memory; one sentence.
@@ -87,40 +78,56 @@ class TrainingSession:
         recompute: bool = False,
         precision: str = FP32,
         group: Group | None = None,
+        device: str = CPU,
+        queues: int = 1,
     ) -> None:
-        usable = usable_cpus()
-        self.threads = usable if threads is None else threads
-        check_threads(self.threads)
+        on_gpu = check_device(device) == GPU
+        self.threads = _threads(threads, on_gpu=on_gpu)
         self._optimizer = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
-        self._tier = training_tier(precision)
-        graph = sliced_graph(model, shapes, batch_size, slices)
-        self.slices, self.steps_done, self._group = slices, 0, group or Alone()
-        self._shares = slices * self._group.size
-        self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares, recompute=recompute)
+        _check_choices(precision, group, queues, on_gpu=on_gpu)
+        tier = None if on_gpu else training_tier(precision)
+        self._network = graph = sliced_graph(model, shapes, batch_size, slices)
+        group = group or Alone()
+        self.slices, self.steps_done = slices, 0
+        step = training_step(graph, loss, self._optimizer, sums=slices * group.size, recompute=recompute)
         self._batches = Batches(graph.inputs, step, slices, seed)
-        self.lanes = lane_count(self.threads, slices, self._group.size)
-        each = self.threads // self.lanes
-        plan = StepPlan(step.graph, self._tier, each, in_place=True)
-        self._update = StepPlan(step.update.graph, self._tier, self.threads, in_place=True)
-        self._state = State(graph, step, slices, self.lanes)
-        self.activation_bytes = self.lanes * plan.arena_bytes
-        self.planned_bytes = self._state.planned_bytes + self.activation_bytes + self._update.arena_bytes
-        check_memory(self.planned_bytes, f"training {graph.name!r}", "its activations, gradients and weights")
-        spin_us = SPIN_US if self.threads <= usable else 0
-        self._pool = thread_pool(self.threads, spin_us)
-        self._lanes = Lanes(plan, self.lanes, self._pool, each, spin_us)
-        self._update.build(self._pool)
-        self._state.build()
-        self._stretches = stretches(plan, self._state.gradient_floats, self._group.size)
-        self.part_ns = self._no_time()
-        self._answers: Answers | None = None
-        sent = [one.gradients for one in self._stretches if one.gradients]
-        check_alike(self._group, (self.inputs, slices, loss, precision, self._optimizer, sent), self._state.kept)
+        self._trainer: CoreTrainer | GpuTrainer
+        if tier is None:
+            self._trainer = _on_gpu(graph, step, slices, queues)
+            self._tier = "vulkan"
+        else:
+            self._trainer = CoreTrainer(graph, step, tier, threads=self.threads, slices=slices, group=group)
+            self._trainer.check_alike((self.inputs, slices, loss, precision, self._optimizer))
+            self._tier = tier.name
 
     @property
     def tier(self) -> str:
-        """Return the instruction set in use."""
-        return self._tier.name
+        """Return the instruction set in use; ``vulkan`` on a GPU."""
+        return self._tier
+
+    @property
+    def lanes(self) -> int:
+        """Return how many slices run at the same time."""
+        return self._trainer.lanes
+
+    @property
+    def part_ns(self) -> dict[str, int]:
+        """Return how long the parts of the latest step took in ns: forward, backward, update.
+
+        Of slices, on the cores, all of a lane's together, the mean of lanes. In several processes ``reduce`` stands
+        before the update: how long the step waited for gradients to be added up. Empty on a GPU without timestamps.
+        """
+        return self._trainer.part_ns
+
+    @property
+    def activation_bytes(self) -> int:
+        """Return the memory for activations, packed weights and scratch."""
+        return self._trainer.activation_bytes
+
+    @property
+    def planned_bytes(self) -> int:
+        """Return the memory for activations, gradients, weights and what the optimizer keeps of them."""
+        return self._trainer.planned_bytes
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -148,12 +155,11 @@ class TrainingSession:
         try:
             given = self._batches.given(inputs, labels)
         except PowerlabError:
-            self._sit_out()
+            self._trainer.sit_out()
             raise
-        self.part_ns = self._no_time()
-        loss = self._together(self._learn(given), given)
-        self.part_ns[UPDATE] = self._update.run_some(self._update.bound(self._of_update()), 0, len(self._update.labels))
-        self.steps_done += 1
+        number = self.steps_done + 1
+        loss = self._trainer.learn(given, self._optimizer.numbers(number), number)
+        self.steps_done = number
         return loss
 
     def runs(
@@ -164,121 +170,59 @@ class TrainingSession:
         Of a batch in slices, the first one's passes.
 
         Raises:
-            PowerlabError: an input or label is missing or does not fit.
+            PowerlabError: an input or label is missing or does not fit, or the session is on a GPU.
         """
         given = self._batches.given(inputs, labels)
-        passes = self._state.of_slice(given, 0, np.empty(1, np.float32))
-        return (self._lanes.plans[0], passes), (self._update, self._of_update())
+        return self._trainer.runs(given, self._optimizer.numbers(self.steps_done + 1))
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
-        return self._state.weights()
+        return self._trainer.weights()
 
     def answers(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]) -> dict[str, NDArray[np.float32]]:
         """Return what the model as it is now answers to a batch, in float32: output name -> array.
 
-        That is planned at the first call.
+        That is planned at the first call; on a GPU at the first one after a step.
 
         Raises:
             PowerlabError: an input is missing or does not fit, or there is not enough memory.
         """
-        given = self._batches.without_labels(inputs)
-        if self._answers is None:
-            moved = (*self._step.parameters, *(one.before for one in self._step.statistics))
-            self._answers = Answers(self._state.network, moved, training_tier(FP32), self._pool)
-        found = [self._answers.of(self._state.arrays(given, number)) for number in range(self.slices)]
-        return (
-            {name: np.concatenate([one[name] for one in found]) for name in found[0]} if self.slices > 1 else found[0]
-        )
+        return self._trainer.answers(self._batches.without_labels(inputs))
 
     def graph(self) -> Graph:
         """Return the model as it is now, not optimised: to write as ONNX, or for a Session after ``optimise``."""
-        network = self._state.network
-        return network.rewritten(network.nodes, constants=self.weights())
+        return self._network.rewritten(self._network.nodes, constants=self.weights())
 
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the gradients of the latest step by parameter."""
-        return self._state.gradients(self._shares)
+        return self._trainer.gradients()
 
-    def _sit_out(self) -> None:
-        """Add numbers that are none to all that the others wait for, so that they refuse this step, too."""
-        for stretch in self._stretches:
-            floats = (self._state.gradient_floats[name] for name in stretch.gradients)
-            self._group.begin([np.full(count, np.nan, np.float32) for count in floats])
-        self._group.finish()
-        self._group.add_up([np.array([np.nan, 1], np.float32)])
 
-    def _no_time(self) -> dict[str, int]:
-        return dict.fromkeys(PARTS if self._group.size == 1 else PARTS_TOGETHER, 0)
+def _threads(threads: int | None, *, on_gpu: bool) -> int:
+    """Return how many threads compute.
 
-    def _learn(self, given: Mapping[str, Floats]) -> float:
-        """Go forward and backward over all slices, add up what they make, and return the sum of their losses."""
-        losses = list[float]()
-        for first in range(0, self.slices, self.lanes):
-            for loss, took_ns in self._lanes.run(partial(self._pass, given, first)):
-                losses.append(loss)
-                for part, ns in took_ns.items():
-                    self.part_ns[part] += ns // self.lanes
-            self._lanes.run(partial(self._add, first))
-        return math.fsum(losses)
+    Raises:
+        PowerlabError: that is no number of threads, or a GPU has none to choose.
+    """
+    if on_gpu:
+        check_gpu_threads(threads)
+        return 1
+    found = usable_cpus() if threads is None else threads
+    check_threads(found)
+    return found
 
-    def _pass(self, given: Mapping[str, Floats], first: int, lane: int) -> tuple[float, dict[str, int]]:
-        """Go forward and backward over the slice ``first + lane``; return its loss, and how long both took in ns.
 
-        Several processes have one lane each: gradients of its last slice go to the others as soon as they are there.
-        """
-        loss, group, number = np.empty(1, np.float32), self._group, first + lane
-        plan, took_ns = self._lanes.plans[lane], dict.fromkeys((FORWARD, BACKWARD), 0)
-        arrays = plan.bound(self._state.of_slice(given, number, loss))
-        for stretch in self._stretches:
-            took_ns[stretch.part] += plan.run_some(arrays, stretch.first, stretch.last)
-            if group.size > 1:
-                made = self._state.added(stretch.gradients, [number])
-                before_ns = time.perf_counter_ns()
-                group.begin(made if number == self.slices - 1 else ())
-                took_ns[REDUCE] = took_ns.get(REDUCE, 0) + time.perf_counter_ns() - before_ns
-        return float(loss[0]), took_ns
+def _check_choices(precision: str, group: Group | None, queues: int, *, on_gpu: bool) -> None:
+    """Raise PowerlabError where a device does not have what is asked for."""
+    if not on_gpu and queues != 1:
+        raise PowerlabError(f"the cpu has no queues; leave out queues={queues!r}, or ask for the device gpu.")
+    if on_gpu and precision != FP32:
+        raise PowerlabError(f"on a GPU models are trained in {FP32} alone, not in {precision!r}.")
+    if on_gpu and group is not None:
+        raise PowerlabError("several processes train together on the cores alone; leave out the device gpu.")
 
-    def _add(self, first: int, lane: int) -> None:
-        """Add what the slices from ``first`` on made, but what is added already; each lane adds its share of it."""
-        made = self._state.made if self._group.size == 1 else self._state.moving
-        self._state.added(made[lane :: self.lanes], range(first, first + self.lanes))
 
-    def _of_update(self) -> dict[str, Floats]:
-        """Return what an update reads and writes."""
-        return self._state.of_update(self._optimizer.numbers(self.steps_done + 1))
+def _on_gpu(network: Graph, step: TrainingStep, slices: int, queues: int) -> GpuTrainer:
+    from powerlab.engine.gpu.training.trainer import GpuTrainer
 
-    def _together(self, loss: float, given: Mapping[str, Floats]) -> float:
-        """Wait for what all processes add up, and return the mean loss of all slices of all of them.
-
-        Args:
-            loss: the sum over this process's slices.
-            given: what the step was given.
-        """
-        before_ns, total = time.perf_counter_ns(), np.array([loss, 0], np.float32)
-        self._group.finish()
-        self._group.add_up([total])
-        if self._group.size > 1:
-            self.part_ns[REDUCE] += time.perf_counter_ns() - before_ns
-        if math.isfinite(total[0]):
-            self._state.move_statistics(self._group)
-            return float(total[0]) / self._shares
-        if total[1]:
-            raise PowerlabError(
-                f"step {self.steps_done + 1} was made by no process, because {ELSEWHERE} was given a batch that it "
-                "refused; weights are as before this step, and the next one may follow."
-            )
-        raise PowerlabError(
-            f"the loss of step {self.steps_done + 1} is {total[0] / self._shares:g}: {self._origin(loss, given)}; "
-            "weights are as before this step: train with a lower learning rate, or look at the data."
-        )
-
-    def _origin(self, loss: float, given: Mapping[str, Floats]) -> str:
-        """Return where a loss that is not finite comes from."""
-        if math.isfinite(loss):
-            return f"it is finite in this process, and in {ELSEWHERE} it is not"
-        found = (
-            origin(self._step.forward, self._state.arrays(given, number), self._tier, self._pool)
-            for number in range(self.slices)
-        )
-        return next((clause for clause in found if clause != FINITE), FINITE)
+    return GpuTrainer(network, step, slices=slices, queues=queues)

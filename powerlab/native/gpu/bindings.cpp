@@ -126,7 +126,16 @@ void bind_plan(nb::module_& module) {
           nb::arg("offset"), nb::arg("values"))
       .def("add", &add, nb::arg("name"), nb::arg("code"), nb::arg("constants"), nb::arg("label"), nb::arg("bindings"),
            nb::arg("push"), nb::arg("groups"), nb::arg("queue"))
-      .def("finish", &Plan::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "download",
+          [](Plan& plan, int room, std::uint64_t offset, const OutArray& values) {
+            if (room < 0 || room >= gpu::kRooms) throw nb::value_error("there is no such room.");
+            const nb::gil_scoped_release release;
+            plan.download(static_cast<gpu::Room>(room), offset, values.data(), values.size());
+          },
+          nb::arg("room"), nb::arg("offset"), nb::arg("values"))
+      .def("finish", &Plan::finish, nb::arg("last"), nb::arg("sections"), nb::call_guard<nb::gil_scoped_release>())
+      .def("section_ns", &Plan::section_ns, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "run",
           [](Plan& plan, const Inputs& inputs, const Outputs& outputs, std::uint64_t timeout_ns) {

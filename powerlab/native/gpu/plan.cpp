@@ -39,7 +39,9 @@ Plan::~Plan() {
   const auto& f = device_->f();
   if (device_->abandoned()) return;
   if (descriptors_ != nullptr) f.DestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
-  if (queries_ != nullptr) f.DestroyQueryPool(device_->handle(), queries_, nullptr);
+  for (auto* const queries : {queries_, marks_}) {
+    if (queries != nullptr) f.DestroyQueryPool(device_->handle(), queries, nullptr);
+  }
   for (auto& room : rooms_) device_->release(room);
   device_->destroy(pool_);
 }
@@ -52,7 +54,7 @@ void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
     std::memcpy(static_cast<char*>(constants.mapped) + offset, data, bytes);
     return;
   }
-  auto staging = device_->allocate(std::min(bytes, kStagingBytes), vk::kMemoryHostVisible | vk::kMemoryHostCoherent, 0);
+  auto staging = this->staging(bytes);
   try {
     for (std::uint64_t done = 0; done < bytes; done += staging.bytes) {
       const auto part = std::min(staging.bytes, bytes - done);
@@ -72,6 +74,35 @@ void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
   device_->release(staging);
 }
 
+void Plan::download(Room room, std::uint64_t offset, void* data, std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(running_);
+  const auto& from = rooms_[at(room)];
+  if (offset > from.bytes || bytes > from.bytes - offset) throw std::runtime_error("memory out of bounds.");
+  auto staging = this->staging(bytes);
+  try {
+    for (std::uint64_t done = 0; done < bytes; done += staging.bytes) {
+      const auto part = std::min(staging.bytes, bytes - done);
+      const auto buffer = device_->begin(pool_, true);
+      barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtTransfer, vk::kAccessTransferRead);
+      const vk::BufferCopy copy{offset + done, 0, part};
+      device_->f().CmdCopyBuffer(buffer, from.buffer, staging.buffer, 1, &copy);
+      barrier(buffer, vk::kAtTransfer, vk::kAccessTransferWrite, vk::kAtHost, vk::kAccessHostRead);
+      device_->end(buffer);
+      device_->submit(buffer, kUploadTimeoutNs);
+      device_->free(pool_, buffer);
+      std::memcpy(static_cast<char*>(data) + done, staging.mapped, part);
+    }
+  } catch (...) {
+    device_->release(staging);
+    throw;
+  }
+  device_->release(staging);
+}
+
+Piece Plan::staging(std::uint64_t bytes) {
+  return device_->allocate(std::min(bytes, kStagingBytes), vk::kMemoryHostVisible | vk::kMemoryHostCoherent, 0);
+}
+
 void Plan::add(Dispatch dispatch) {
   if (!commands_.empty()) throw std::runtime_error("this plan is finished.");
   if (dispatch.push.size() > kPushBytes || dispatch.push.size() % 4 != 0) {
@@ -86,19 +117,36 @@ void Plan::add(Dispatch dispatch) {
   dispatches_.push_back(std::move(dispatch));
 }
 
-void Plan::finish() {
+void Plan::finish(std::size_t last, std::vector<std::size_t> sections) {
   for (const auto& dispatch : dispatches_) pipelines_.push_back(device_->pipeline(dispatch.shader));
   make_descriptors();
+  sections_ = std::move(sections);
+  keeps_ = last < dispatches_.size();
+  if (device_->info().tick_ns <= 0) sections_.clear();
+  if (!sections_.empty()) {
+    const vk::QueryPoolCreateInfo info{.count = static_cast<std::uint32_t>(sections_.size()) + 1};
+    check(device_->f().CreateQueryPool(device_->handle(), &info, nullptr, &marks_), "count time");
+  }
   std::uint32_t queues = 1;
   for (const auto& dispatch : dispatches_) queues = std::max(queues, dispatch.queue + 1);
-  for (std::uint32_t queue = 0; queue < queues; ++queue) commands_.push_back(recorded(queue));
+  if (queues == 1) last = dispatches_.size();
+  for (std::uint32_t queue = 0; queue < queues; ++queue) commands_.push_back(recorded(0, last, queue));
+  if (last < dispatches_.size()) behind_ = recorded(last, dispatches_.size(), 0);
 }
 
-vk::CommandBuffer Plan::recorded(std::uint32_t queue) {
+vk::CommandBuffer Plan::recorded(std::size_t first, std::size_t last, std::uint32_t queue) {
   const auto buffer = device_->begin(pool_, false);
+  if (keeps_) {
+    barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+            vk::kAccessShaderRead | vk::kAccessShaderWrite);
+  }
+  if (first == 0 && queue == 0 && marks_ != nullptr) {
+    device_->f().CmdResetQueryPool(buffer, marks_, 0, static_cast<std::uint32_t>(sections_.size()) + 1);
+  }
   Hazards hazards;
-  for (std::size_t i = 0; i < dispatches_.size(); ++i) {
+  for (std::size_t i = first; i < last; ++i) {
     if (dispatches_[i].queue != queue) continue;
+    if (queue == 0) mark(buffer, i);
     if (hazards.conflicts(dispatches_[i].bindings) && synchronised_) {
       barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
               vk::kAccessShaderRead | vk::kAccessShaderWrite);
@@ -106,9 +154,28 @@ vk::CommandBuffer Plan::recorded(std::uint32_t queue) {
     }
     record(buffer, i);
   }
+  if (last == dispatches_.size() && queue == 0) mark(buffer, last);
   barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
   device_->end(buffer);
   return buffer;
+}
+
+// Notes the time at which everything before a dispatch is done, where a section begins with it or the last one ends.
+void Plan::mark(vk::CommandBuffer buffer, std::size_t dispatch) {
+  if (marks_ == nullptr) return;
+  for (std::uint32_t i = 0; i <= sections_.size(); ++i) {
+    if ((i < sections_.size() ? sections_[i] : dispatches_.size()) != dispatch) continue;
+    device_->f().CmdWriteTimestamp(buffer, dispatch == 0 ? vk::kAtTopOfPipe : vk::kAtCompute, marks_, i);
+  }
+}
+
+std::vector<std::int64_t> Plan::section_ns() {
+  const std::lock_guard<std::mutex> lock(running_);
+  std::vector<std::int64_t> found;
+  if (marks_ == nullptr) return found;
+  const auto ticks = timestamps(marks_, static_cast<std::uint32_t>(sections_.size()) + 1);
+  for (std::size_t i = 0; i + 1 < ticks.size(); ++i) found.push_back(device_->nanoseconds(ticks[i], ticks[i + 1]));
+  return found;
 }
 
 void Plan::make_descriptors() {
@@ -165,6 +232,7 @@ void Plan::run(std::span<const In> inputs, std::span<const Out> outputs, std::ui
   const std::lock_guard<std::mutex> lock(running_);
   put(inputs);
   device_->submit(commands_, timeout_ns);
+  if (behind_ != nullptr) device_->submit(behind_, timeout_ns);
   take(outputs);
 }
 
@@ -175,9 +243,9 @@ void Plan::make_queries() {
   check(device_->f().CreateQueryPool(device_->handle(), &info, nullptr, &queries_), "count time");
 }
 
-std::vector<std::uint64_t> Plan::timestamps(std::uint32_t count) {
+std::vector<std::uint64_t> Plan::timestamps(vk::QueryPool queries, std::uint32_t count) {
   std::vector<std::uint64_t> found(count);
-  const auto result = device_->f().GetQueryPoolResults(device_->handle(), queries_, 0, count, 8 * found.size(),
+  const auto result = device_->f().GetQueryPoolResults(device_->handle(), queries, 0, count, 8 * found.size(),
                                                        found.data(), 8, vk::kResultsOf64Bits | vk::kResultsWait);
   check(result, "count time");
   return found;
@@ -205,7 +273,7 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const In> inputs, std::span<
   put(inputs);
   device_->submit(timed_, timeout_ns);
   take(outputs);
-  const auto ticks = timestamps(count + 1);
+  const auto ticks = timestamps(queries_, count + 1);
   std::vector<std::int64_t> durations;
   for (std::uint32_t i = 0; i < count; ++i) durations.push_back(device_->nanoseconds(ticks[i], ticks[i + 1]));
   return durations;
@@ -234,7 +302,7 @@ std::int64_t Plan::repeat(std::span<const In> inputs, std::size_t first, std::si
   f.CmdWriteTimestamp(buffer, vk::kAtCompute, queries_, 1);
   device_->end(buffer);
   device_->submit(buffer, timeout_ns);
-  const auto ticks = timestamps(2);
+  const auto ticks = timestamps(queries_, 2);
   device_->free(pool_, buffer);
   return device_->nanoseconds(ticks[0], ticks[1]);
 }

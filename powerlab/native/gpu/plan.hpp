@@ -42,8 +42,11 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   void upload(std::uint64_t offset, const void* data, std::uint64_t bytes);
+  void download(Room room, std::uint64_t offset, void* data, std::uint64_t bytes);
   void add(Dispatch dispatch);
-  void finish();
+  // Dispatches from number ``last`` on begin when those of all queues are done. sections: the first dispatches of parts
+  // of a run that are timed; of those before ``last``, on the first queue.
+  void finish(std::size_t last, std::vector<std::size_t> sections);
 
   // Arrays lie one after another, each at its offset in the inputs or outputs.
   struct In {
@@ -64,6 +67,8 @@ class Plan {
   std::int64_t repeat(std::span<const In> inputs, std::size_t first, std::size_t last, std::uint32_t times,
                       std::uint64_t timeout_ns);
   void poison();
+  // Nanoseconds of the sections of the latest run; none where there are no sections or the device counts no time.
+  std::vector<std::int64_t> section_ns();
 
   const std::vector<Dispatch>& dispatches() const { return dispatches_; }
   std::size_t barriers() const { return barriers_; }
@@ -71,12 +76,14 @@ class Plan {
  private:
   void barrier(vk::CommandBuffer buffer, vk::Flags from, vk::Flags wrote, vk::Flags to, vk::Flags reads);
   void record(vk::CommandBuffer buffer, std::size_t index);
-  vk::CommandBuffer recorded(std::uint32_t queue);
+  vk::CommandBuffer recorded(std::size_t first, std::size_t last, std::uint32_t queue);
+  void mark(vk::CommandBuffer buffer, std::size_t dispatch);
+  Piece staging(std::uint64_t bytes);
   void put(std::span<const In> inputs);
   void take(std::span<const Out> outputs);
   void make_descriptors();
   void make_queries();
-  std::vector<std::uint64_t> timestamps(std::uint32_t count);
+  std::vector<std::uint64_t> timestamps(vk::QueryPool queries, std::uint32_t count);
 
   std::shared_ptr<Device> device_;
   bool synchronised_;
@@ -86,8 +93,12 @@ class Plan {
   std::vector<vk::DescriptorSet> sets_;
   vk::DescriptorPool descriptors_ = nullptr;
   vk::QueryPool queries_ = nullptr;
+  vk::QueryPool marks_ = nullptr;  // where sections begin, and the end
   vk::CommandPool pool_ = nullptr;
   std::vector<vk::CommandBuffer> commands_;  // one for each queue
+  vk::CommandBuffer behind_ = nullptr;       // what waits for all queues, where there are several
+  std::vector<std::size_t> sections_;
+  bool keeps_ = false;  // whether runs read what earlier ones wrote
   vk::CommandBuffer timed_ = nullptr;
   std::size_t barriers_ = 0;
   std::mutex running_;

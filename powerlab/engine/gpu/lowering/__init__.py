@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.activations import FUNCTIONS
@@ -54,6 +54,7 @@ from powerlab.engine.gpu.lowering.rows import (
     lower_row_norm,
     lower_softmax,
 )
+from powerlab.engine.gpu.lowering.training import TRAINING
 from powerlab.engine.gpu.lowering.transposed import lower_conv_transpose
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
@@ -61,6 +62,7 @@ from powerlab.engine.ir.graph import Graph, Node
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys((name for name in FUNCTIONS if name), lower_function),
+    **TRAINING,
     "Add": lower_add,
     "AveragePool": lower_average_pool,
     "ChannelNorm": lower_channel_norm,
@@ -118,24 +120,46 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    constants = graph.kept_constants
+    check_lowered(graph)
+    if odd := [info.name for info in graph.outputs if info.dtype.kind != "f"]:
+        raise PowerlabError(
+            f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
+        )
+    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
+    lower_nodes(builder)
+    return builder.finish()
+
+
+def check_lowered(graph: Graph, small: Iterable[str] = ()) -> None:
+    """Refuse what cannot be lowered.
+
+    Args:
+        graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
+        small: inputs of integers that floats hold exactly.
+
+    Raises:
+        PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
+    """
+    constants, exact = graph.kept_constants, set(small)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
+        if node.op_type == "Reshape" and node.inputs[0] in exact:
+            exact.update(node.outputs)
         for name in filter(None, (*node.inputs, *node.outputs)):
             info = graph.tensors[name]
-            if name not in constants and not _is_known(graph, node, name):
+            if name not in constants and name not in exact and not _is_known(graph, node, name):
                 raise PowerlabError(
                     f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone "
                     "yet; use the device cpu for this model."
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
-    if odd := [info.name for info in graph.outputs if info.dtype.kind != "f"]:
-        raise PowerlabError(
-            f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
-        )
-    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
+
+
+def lower_nodes(builder: Builder) -> None:
+    """Emit the dispatches of all nodes of a builder's graph."""
+    graph = builder.graph
     attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph)}
     covered = {node.outputs[0] for one in attentions.values() for node in one.covered}
     for node in graph.nodes:
@@ -146,7 +170,6 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
             attention = None
         if attention is None and node.outputs[0] not in covered:
             LOWERINGS[node.op_type](builder, node)
-    return builder.finish()
 
 
 def _is_known(graph: Graph, node: Node, name: str) -> bool:

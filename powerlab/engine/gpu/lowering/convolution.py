@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places, Window
+from powerlab.engine.gpu.lowering.convolved import Convolution, Places, Window
 from powerlab.engine.gpu.lowering.dense import FEW_ROWS, Dense, emit_dense
 from powerlab.engine.gpu.lowering.methods import emit_conv
+from powerlab.engine.gpu.lowering.weights import KnownWeights
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
@@ -31,7 +31,8 @@ def lower_conv(builder: Builder, node: Node) -> None:
         pads=_pair(node, "pads"),
         dilations=_pair(node, "dilations"),
     )
-    conv = Convolution(x=x, made=made, window=window, weights=weights, bias=bias, groups=groups, finish=finish_of(node))
+    known = KnownWeights(weights, bias)
+    conv = Convolution(x=x, made=made, window=window, weights=known, groups=groups, finish=finish_of(node))
     source = builder.blocks(node.inputs[0])
     residual = builder.blocks(node.input(3)) if node.input(3) else None
     out = builder.new_blocks(node.outputs[0])
@@ -44,9 +45,10 @@ def emit_convolution(builder: Builder, node: Node, places: Places, conv: Convolu
     point = conv.window.is_point and x.pixels == made.pixels == 1 and conv.groups == 1 and residual is None
     if conv.groups == x.channels == made.channels > 1:
         _emit_depthwise(builder, node, places, conv)
-    elif point and x.images <= FEW_ROWS:
-        flat = derived(weights, weights.shape[:2], partial(np.reshape, shape=weights.shape[:2]))
-        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, flat, conv.bias))
+    elif point and x.images <= FEW_ROWS and isinstance(weights, KnownWeights):
+        shape = weights.values.shape[:2]
+        flat = derived(weights.values, shape, partial(np.reshape, shape=shape))
+        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, flat, weights.bias))
     else:
         emit_conv(builder, node, places, conv)
 
@@ -59,25 +61,16 @@ def _pair(node: Node, name: str) -> tuple[int, int]:
 
 def _emit_depthwise(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:
     made, (out, source, residual) = conv.made, places
-    packed = derived(conv.weights, (made.blocks * math.prod(conv.window.kernel) * 4,), _each_channel)
-    shifts = np.zeros(4 * made.blocks, np.float32)
-    shifts[: made.channels] = conv.bias
+    weights = conv.weights.each_channel(builder, node)
+    biases = conv.weights.biases(builder, node, 1, made.blocks)
     function, numbers = conv.finish
     tiles = -(-made.images * made.pixels // _LANES)
     across = min(tiles, MOST_GROUPS)
     builder.emit(
         "depthwise",
         node,
-        (out, source, builder.constant(packed), builder.constant(shifts, floats=True), residual or source),
+        (out, source, weights, biases, residual or source),
         constants=(_LANES, function, int(residual is not None), *conv.window.kernel),
         push=(*numbers, *conv.geometry(), made.blocks),
         groups=(across, made.blocks, -(-tiles // across)),
     )
-
-
-def _each_channel(weights: Floats) -> Floats:
-    channels, taps = weights.shape[0], weights.shape[2] * weights.shape[3]
-    filled = np.zeros((-(-channels // 4) * 4, taps), np.float32)
-    filled[:channels] = weights.reshape(channels, taps)
-    packed: Floats = np.ascontiguousarray(filled.reshape(-1, 4, taps).transpose(0, 2, 1)).reshape(-1)
-    return packed

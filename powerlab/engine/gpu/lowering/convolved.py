@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.activations import Finish
 from powerlab.engine.gpu.images import Image
-from powerlab.engine.ir.constants import Value
+from powerlab.engine.gpu.lowering.weights import Weights
 from powerlab.engine.program.storage import Storage
-
-Floats = NDArray[np.float32]
 
 Places = tuple[Storage, Storage, Storage | None]
 """Result, image, and what is added to the result or None, all in blocks."""
@@ -42,8 +37,7 @@ class Convolution:
         x: the image.
         made: the result.
         window: how it moves.
-        weights: shape (outputs, inputs of a group, rows, columns).
-        bias: one number an output.
+        weights: and biases.
         groups: of channels.
         finish: how the kernel ends.
     """
@@ -51,8 +45,7 @@ class Convolution:
     x: Image
     made: Image
     window: Window
-    weights: Value
-    bias: Floats
+    weights: Weights
     groups: int = 1
     finish: Finish
 
@@ -63,12 +56,6 @@ class Convolution:
     def geometry(self) -> tuple[int, ...]:
         """Return the push constants of a kernel that moves over an image."""
         return geometry(self.x, self.made, self.window)
-
-    def filled_bias(self, blocks: int) -> Floats:
-        """Return the biases of each group, filled up with zeros to so many blocks of 4."""
-        filled = np.zeros((self.groups, 4 * blocks), np.float32)
-        filled[:, : self.made.channels // self.groups] = self.bias.reshape(self.groups, -1)
-        return filled
 
 
 def shape_of(x: Image, made: Image, window: Window, *, groups: int, residual: bool) -> ConvShape:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.convolved import Convolution, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
+from powerlab.engine.gpu.lowering.weights import Floats, KnownWeights
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
-
-Floats = NDArray[np.float32]
 
 FEW_ROWS = 8
 _LANES = 32
@@ -60,8 +58,7 @@ def lower_gemm(builder: Builder, node: Node) -> None:
         x=x,
         made=made,
         window=Window(kernel=(1, 1)),
-        weights=derived(weights, kernels, partial(np.reshape, shape=kernels)),
-        bias=bias,
+        weights=KnownWeights(derived(weights, kernels, partial(np.reshape, shape=kernels)), bias),
         finish=finish_of(node),
     )
     emit_conv(builder, node, (out, source, None), conv)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
-
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import CACHED, MATRICES, Method
-from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places
+from powerlab.engine.gpu.lowering.convolved import Convolution, Places
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
-from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 
 
 def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
     """Append one implicit matrix product, and what adds its parts where there are several; groups fill whole blocks."""
-    x, made, groups, window = conv.x, conv.made, conv.groups, conv.window
+    x, made, groups = conv.x, conv.made, conv.groups
     in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
     tile = method.tile_blocks
-    tiles, taps = -(-out_blocks // tile), window.kernel[0] * window.kernel[1]
-    packed = (groups * tiles * taps * in_blocks * 4 * tile * 4,)
-    weights = derived(conv.weights, packed, partial(pack, groups=groups, tile=tile))
+    tiles = -(-out_blocks // tile)
+    weights = conv.weights.in_tiles(builder, node, groups, tile)
+    biases = conv.weights.biases(builder, node, groups, tiles * tile)
     (function, numbers), (out, source, residual) = conv.finish, places
     pixel_tiles = -(-made.images * made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
     across = min(pixel_tiles, MOST_GROUPS)
@@ -33,15 +28,15 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
         method.kernel,
         node,
         (
-            *(sums, source, builder.constant(weights)),
-            *(builder.constant(conv.filled_bias(tiles * tile), floats=True), source if cut else residual or source),
+            *(sums, source, weights, biases),
+            source if cut else residual or source,
         ),
         constants=_constants(method, builder.target, (function, int(residual is not None)), conv, in_blocks),
         push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_cut(method)),
         groups=(across, groups * tiles * method.parts, -(-pixel_tiles // across)),
     )
     if cut:
-        shifts = builder.constant(conv.filled_bias(out_blocks), floats=True)
+        shifts = conv.weights.biases(builder, node, groups, out_blocks)
         builder.emit_flat(
             "sum_parts",
             node,
@@ -82,15 +77,3 @@ def _is_inside(conv: Convolution) -> bool:
     down, across = window.strides
     fits = (made.height - 1) * down < x.height and (made.width - 1) * across < x.width
     return window.kernel == (1, 1) and window.pads == (0, 0) and fits
-
-
-def pack(weights: Floats, groups: int, tile: int) -> Floats:
-    """Return weights (outputs, inputs, rows, columns) as [group][tile][tap][in block][4 inputs][block][4 outputs]."""
-    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
-    taps = weights.shape[2] * weights.shape[3]
-    in_blocks, tiles = -(-inputs // 4), -(-outputs // (4 * tile))
-    filled = np.zeros((groups, tiles * tile * 4, in_blocks * 4, taps), np.float32)
-    filled[:, :outputs, :inputs] = weights.reshape(groups, outputs, inputs, taps)
-    axes = filled.reshape(groups, tiles, tile, 4, in_blocks, 4, taps)
-    packed: Floats = np.ascontiguousarray(axes.transpose(0, 1, 6, 4, 5, 2, 3)).reshape(-1)
-    return packed

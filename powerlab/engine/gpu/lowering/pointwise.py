@@ -11,7 +11,11 @@ from powerlab.engine.gpu.lowering.strided import OPERATIONS, emit_strided
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
-_TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, _SCALE_SHIFT = range(5)
+_TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, SCALE_SHIFT = range(5)
+"""OPERATION of ``shaders/pointwise.comp``."""
+
+_EXACT = {"equal_strided_i64": "equal_strided_f32", "cast_strided_i64_f32": "copy_strided_f32"}
+"""Kernels over truth and over small integers, which are floats on a GPU → the same over floats."""
 
 
 def lower_add(builder: Builder, node: Node) -> None:
@@ -49,7 +53,7 @@ def lower_scale_shift(builder: Builder, node: Node) -> None:
         node,
         (builder.new_blocks(node.outputs[0]), source, source, *both),
         x.vectors,
-        constants=(function, _SCALE_SHIFT),
+        constants=(function, SCALE_SHIFT),
         push=(*numbers, x.vectors, x.pixels, x.blocks),
     )
 
@@ -60,7 +64,8 @@ def lower_elementwise(builder: Builder, node: Node) -> None:
     Raises:
         PowerlabError: there is no such function on a GPU.
     """
-    stem, _, kinds = str(node.attributes["kernel"]).partition("_strided_")
+    kernel = str(node.attributes["kernel"])
+    stem, _, kinds = _EXACT.get(kernel, kernel).partition("_strided_")
     if stem not in OPERATIONS or kinds != "f32":
         raise PowerlabError(
             f"{node} computes {stem!r} of {kinds}, which the engine does not on a GPU yet; use the device cpu."

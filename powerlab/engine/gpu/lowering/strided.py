@@ -21,6 +21,9 @@ OPERATIONS = {
     "pow": 8,
     "is_nan": 9,
     "where": 10,
+    "equal": 11,
+    "less": 12,
+    "greater": 13,
 }
 """Stem of the CPU's kernel → its code in ``shaders/strided.comp``."""
 

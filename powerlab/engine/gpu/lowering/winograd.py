@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from powerlab.engine.gpu.activations import PLAIN
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import Method
 from powerlab.engine.gpu.images import Image
-from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places, Window
+from powerlab.engine.gpu.lowering.convolved import Convolution, Places, Window
 from powerlab.engine.gpu.lowering.implicit import emit_product
+from powerlab.engine.gpu.lowering.weights import Floats, KnownWeights
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 
@@ -25,8 +27,8 @@ _TAPS = 3
 
 
 def emit_winograd(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
-    """Append the three steps of a convolution of 3 x 3, stride 1 and one group."""
-    x, made, tile = conv.x, conv.made, method.winograd
+    """Append the three steps of a convolution of 3 x 3, stride 1 and one group, whose weights are known."""
+    x, made, tile, weights = conv.x, conv.made, method.winograd, cast("KnownWeights", conv.weights)
     positions, (down, across) = (tile + _TAPS - 1) ** 2, (-(-side // tile) for side in (made.height, made.width))
     tiles = made.images * down * across
     transformed = Image(1, positions * 4 * x.blocks, 1, tiles)
@@ -41,14 +43,15 @@ def emit_winograd(builder: Builder, node: Node, places: Places, conv: Convolutio
         x=transformed,
         made=products,
         window=Window(kernel=(1, 1)),
-        weights=derived(conv.weights, shape, partial(transform, tile=tile)),
-        bias=np.zeros(products.channels, np.float32),
+        weights=KnownWeights(
+            derived(weights.values, shape, partial(transform, tile=tile)), np.zeros(products.channels, np.float32)
+        ),
         groups=positions,
         finish=PLAIN,
     )
     emit_product(builder, node, (after, before, None), grouped, replace(method, winograd=0))
     function, numbers = conv.finish
-    shifts = builder.constant(conv.filled_bias(made.blocks), floats=True)
+    shifts = weights.biases(builder, node, 1, made.blocks)
     builder.emit_flat(
         "winograd_out",
         node,

@@ -42,6 +42,9 @@ void main() {
     case 6: v = min(a, b); break;
     case 7: v = a < 0 ? a * b : a; break;  // parametric relu
     case 8: v = b == 2 ? a * a : pow(abs(a), b) * (a < 0 && mod(b, 2.0) == 1 ? -1.0 : 1.0); break;
+    case 11: v = a == b ? 1.0 : 0.0; break;
+    case 12: v = a < b ? 1.0 : 0.0; break;
+    case 13: v = a > b ? 1.0 : 0.0; break;
   }
   if (OPERATION == 9) v = (floatBitsToUint(a) & 0x7fffffffu) > 0x7f800000u ? 1.0 : 0.0;  // not a number
   if (OPERATION == 10) v = a != 0 ? b : float(z[from_z]);

@@ -83,8 +83,8 @@ constexpr Flags kMemoryDeviceLocal = 1, kMemoryHostVisible = 2, kMemoryHostCoher
 constexpr Flags kUsageTransferSource = 1, kUsageTransferTarget = 2, kUsageStorage = 0x20;
 constexpr Flags kStageCompute = 0x20, kFullSubgroups = 2;
 constexpr Flags kAtTopOfPipe = 1, kAtCompute = 0x800, kAtTransfer = 0x1000, kAtHost = 0x4000;
-constexpr Flags kAccessShaderRead = 0x20, kAccessShaderWrite = 0x40, kAccessTransferWrite = 0x1000,
-                kAccessHostRead = 0x2000;
+constexpr Flags kAccessShaderRead = 0x20, kAccessShaderWrite = 0x40, kAccessTransferRead = 0x800,
+                kAccessTransferWrite = 0x1000, kAccessHostRead = 0x2000;
 constexpr Flags kResultsOf64Bits = 1, kResultsWait = 2;
 constexpr Flags kSubgroupArithmetic = 4;
 constexpr Flags kSubgroupBallot = 8;

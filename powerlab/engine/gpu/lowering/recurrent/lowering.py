@@ -11,6 +11,7 @@ from powerlab.engine.gpu.images import Image
 from powerlab.engine.gpu.lowering.convolved import Convolution, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
 from powerlab.engine.gpu.lowering.recurrent.cells import Cell, Floats, cell_of
+from powerlab.engine.gpu.lowering.weights import KnownWeights
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
@@ -71,8 +72,9 @@ def _emit_gates(builder: Builder, node: Node, cell: Cell, x: Storage, rows: int)
         x=Image(rows, inputs, 1, 1),
         made=Image(rows, 4 * units, 1, 1),
         window=Window(kernel=(1, 1)),
-        weights=_by_unit(cell.weights).reshape(4 * units, inputs, 1, 1),
-        bias=_by_unit(cell.bias[:, :, None]).reshape(-1),
+        weights=KnownWeights(
+            _by_unit(cell.weights).reshape(4 * units, inputs, 1, 1), _by_unit(cell.bias[:, :, None]).reshape(-1)
+        ),
         finish=PLAIN,
     )
     emit_conv(builder, node, (gates, x, None), conv)
