@@ -62,7 +62,7 @@ def load(options: LoadOptions) -> BuiltinBackend:
 
 def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
     """Load a model onto the chosen GPU; the thread that hands it its work sleeps until it is done."""
-    from powerlab.engine.gpu.device import chosen, devices
+    from powerlab.engine.gpu.device import chosen_name
 
     check_precision("builtin", options, GPU_PRECISIONS)
     if options.spin_us is not None:
@@ -75,5 +75,4 @@ def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
         precision=options.precision,
         device=GPU,
     )
-    used = devices()[chosen()]
-    return BuiltinBackend(session, ", ".join(filter(None, (used.name, used.driver))))
+    return BuiltinBackend(session, chosen_name())

@@ -50,7 +50,7 @@ class TorchBackend:
     def __init__(
         self, graph: Graph, torch: Any, precision: str, device: str = "cpu", *, compiled: bool = False
     ) -> None:
-        self.processor_name = "" if device == "cpu" else str(getattr(torch, device).get_device_name())
+        self.processor_name = name_of(torch, device)
         self._torch, self._device = torch, device
         self._dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         self._shapes = {info.name: info.shape for info in graph.inputs}
@@ -100,7 +100,7 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     """
     check_offers(engine, options, PRECISIONS[options.processor])
     torch = required(engine, "torch")
-    device = "cpu" if options.processor is Processor.CPU else _card(engine, torch)
+    device = "cpu" if options.processor is Processor.CPU else card(engine, torch)
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
     graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
@@ -113,13 +113,18 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     return backend
 
 
+def name_of(torch: Any, device: str) -> str:
+    """Return what torch calls a graphics processor; nothing for the cores."""
+    return "" if device == "cpu" else str(getattr(torch, device).get_device_name())
+
+
 def not_compiled(verb: str, graph: Graph, error: Exception) -> PowerlabError:
     """Return what says that the compiler failed, or that what it made does not run, as of an LSTM in PyTorch 2.13."""
     reason = str(error).strip().partition("\n")[0].rstrip(".")
     return PowerlabError(f"torch.compile cannot {verb} {quoted(graph.name)}: {reason}; use torch, or another engine.")
 
 
-def _card(engine: str, torch: Any) -> str:
+def card(engine: str, torch: Any) -> str:
     """Return torch's word for the graphics processor: ``cuda`` (NVIDIA, and AMD's builds) or ``xpu`` (Intel).
 
     Raises:

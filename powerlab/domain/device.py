@@ -48,6 +48,7 @@ class Capabilities:
         temperature_limits: what its agent holds it to, whatever a plan asks for.
         workloads: what it can do with models; an older agent does not say that it can train.
         recomputes: whether it can train with activations computed again; an older agent does not say so.
+        trains_on_gpu: whether it can train on a graphics processor; an older agent does not say so.
         knows_queues: whether it can be asked to spread slices over queues; an older agent does not say so.
         clusters: whether its agent can train together with others'.
     """
@@ -60,6 +61,7 @@ class Capabilities:
     temperature_limits: TemperatureLimits = NO_LIMITS
     workloads: tuple[WorkloadKind, ...] = (WorkloadKind.INFERENCE,)
     recomputes: bool = False
+    trains_on_gpu: bool = False
     knows_queues: bool = False
     clusters: bool = False
 

@@ -18,6 +18,9 @@ TRAINERS = ("builtin", "torch", "torch-compile")
 PRECISIONS = ("fp32", "bf16")
 """What steps are computed in; weights, and what an optimizer keeps of them, are float32 in both."""
 
+ON_GPU_IN = "fp32"
+"""What the built-in engine computes steps in on a graphics processor."""
+
 SLICER = "builtin"
 """The engine that cuts the batch of a step into slices, and that computes activations again."""
 
@@ -41,8 +44,27 @@ def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilit
         if engine not in TRAINERS:
             yield f"the engine {engine} does not train; leave it out, or choose from: {', '.join(TRAINERS)}."
     yield from (sentence for wrong, sentence in _not_with_training(plan) if wrong)
+    if Processor.GPU in plan.processors:
+        yield from _on_a_gpu(plan, device, capabilities)
     if plan.nodes > 1:
         yield from _of_a_cluster(plan, device, capabilities)
+
+
+def _on_a_gpu(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
+    """Yield what cannot be trained on a graphics processor."""
+    if not capabilities.trains_on_gpu:
+        yield (
+            f"{device.name} does not say that it can train on a graphics processor, for its agent is older than that; "
+            "update it, or leave out the processor gpu."
+        )
+    narrow = [one for one in plan.precisions if one in PRECISIONS and one != ON_GPU_IN]
+    if narrow and SLICER in plan.engines:
+        yield (
+            f"the engine {SLICER} trains in {ON_GPU_IN} alone on a graphics processor; leave out the precision "
+            f"{narrow[0]}, or the processor gpu."
+        )
+    if plan.nodes > 1:
+        yield "several devices train together on their cores alone; leave out the processor gpu."
 
 
 def _of_a_cluster(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
@@ -71,7 +93,6 @@ def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:
     """Yield what may go with inference alone, and whether the plan asks for it."""
     precisions = [one for one in plan.precisions if one not in PRECISIONS]
     scenarios = [one for one in plan.scenarios if one is not Scenario.SINGLE_STREAM]
-    yield Processor.GPU in plan.processors, "models are trained on the cores alone; leave out the processor gpu."
     yield (
         bool(precisions),
         f"models are trained in {' or '.join(PRECISIONS)}; leave out the precision {', '.join(precisions)}.",

@@ -112,6 +112,7 @@ class Host:
             temperature_limits=self.temperature_limits,
             workloads=tuple(WorkloadKind),
             recomputes=True,
+            trains_on_gpu=True,
             knows_queues=True,
             clusters=True,
         )

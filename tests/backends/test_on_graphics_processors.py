@@ -13,9 +13,9 @@ from onnx import helper
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.packages import required
 from powerlab.backends.registry import backend_module, load
-from powerlab.backends.torch import _card
+from powerlab.backends.torch import card
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, WorkloadKind
 from powerlab.measure.output_check import largest_difference
 
 ON_CARD = sorted({"ncnn", "onnxruntime", "openvino"} & set(PEERS))
@@ -82,10 +82,18 @@ class Torch:
 
 
 def test_torch_takes_cuda_or_xpu_and_never_tf32():
-    assert (_card("torch", Torch("cuda", "xpu")), _card("torch", Torch("xpu"))) == ("cuda", "xpu")
+    assert (card("torch", Torch("cuda", "xpu")), card("torch", Torch("xpu"))) == ("cuda", "xpu")
     assert Torch.backends.cudnn.allow_tf32 is False
     with pytest.raises(PowerlabError, match=r"^torch finds no graphics processor: PyTorch 2\.13\.0 sees neither CUDA"):
-        _card("torch", Torch())
+        card("torch", Torch())
+
+
+@pytest.mark.parametrize("engine", ["torch", "torch-compile"])
+def test_torch_without_a_card_does_not_train_on_one(model, monkeypatch, engine):
+    monkeypatch.setattr("powerlab.backends.training.torch.required", lambda *_: Torch())
+    options = LoadOptions(model=str(model), batch_size=2, threads=1, processor=Processor.GPU, optimizer="sgd")
+    with pytest.raises(PowerlabError, match=rf"^{engine} finds no graphics processor: PyTorch 2\.13\.0 sees neither"):
+        load(backend_module(engine, WorkloadKind.TRAIN), options)
 
 
 def test_what_torch_compile_does_not_compile_is_said(model, monkeypatch):

@@ -26,7 +26,9 @@ DEVICE = Device(
     kernel="4.9.337",
     simulated=False,
 )
-ABLE = Capabilities(sources=(), total=None, modes=(CURRENT_MODE,), workloads=tuple(WorkloadKind), recomputes=True)
+ABLE = Capabilities(
+    sources=(), total=None, modes=(CURRENT_MODE,), workloads=tuple(WorkloadKind), recomputes=True, trains_on_gpu=True
+)
 
 
 def test_optimizers_are_a_dimension_of_training_alone():
@@ -65,7 +67,10 @@ def test_the_command_that_repeats_a_plan_says_how_it_trains():
     ("changes", "sentence"),
     [
         ({"engines": ("ncnn",)}, "the engine ncnn does not train; leave it out, or choose from: builtin, torch"),
-        ({"engines": ("torch",), "processors": (Processor.GPU,)}, "models are trained on the cores alone"),
+        (
+            {"precisions": ("bf16",), "processors": (Processor.GPU,), "threads": (1,)},
+            "the engine builtin trains in fp32 alone on a graphics processor; leave out the precision bf16, or",
+        ),
         ({"precisions": ("int8",)}, "models are trained in fp32 or bf16; leave out the precision int8."),
         ({"scenarios": (Scenario.OFFLINE,)}, "steps of training follow each other as in single-stream; leave out the"),
         ({"slices": (2,), "batch_sizes": (2,), "engines": ("torch",)}, "the engine builtin alone trains a batch in"),
@@ -102,6 +107,13 @@ def test_an_agent_that_is_older_than_recomputing_is_not_asked_to():
     older = replace(ABLE, recomputes=False)
     (found,) = complaints(replace(PLAN, recompute=(Recompute.YES,)), DEVICE, older)
     assert found.startswith("bench-7 does not say that it can compute activations again, for its agent is older than")
+
+
+def test_an_agent_that_is_older_than_training_on_a_graphics_processor_is_not_asked_to():
+    plan = replace(PLAN, processors=(Processor.GPU,), threads=(1,))
+    assert complaints(plan, DEVICE, ABLE) == ()
+    (found,) = complaints(plan, DEVICE, replace(ABLE, trains_on_gpu=False))
+    assert found.startswith("bench-7 does not say that it can train on a graphics processor, for its agent is older")
 
 
 def test_all_engines_of_a_plan_that_trains_are_those_that_train():

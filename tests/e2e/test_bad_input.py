@@ -100,6 +100,10 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
         (["--threads", "0"], ["0", "give at least 1"]),
         (["--threads", "many"], ["--threads", "'many'", "integer"]),
         (["--repeats", "2"], ["2 repeats", "at least 3"]),
+        (
+            ["--workload", "train", "--processor", "gpu", "--precision", "bf16"],
+            ["builtin trains in fp32 alone on a graphics processor", "leave out the precision bf16"],
+        ),
         (["--duration=-1"], ["duration", "-1", "above 0 s"]),
         (["--duration", "nan"], ["duration", "above 0 s"]),
         (["--batch", "0"], ["--batch", "at least 1"]),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.registry import BACKENDS, load
+from powerlab.backends.registry import BACKENDS, backend_module, load
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, WorkloadKind
 from powerlab.engine.gpu.device import chosen, devices
 
 
@@ -37,3 +37,21 @@ def test_it_computes_on_either_processor_and_names_the_gpu():
 def test_it_refuses_what_it_has_not(choices, said):
     with pytest.raises(PowerlabError, match=said):
         load(BACKENDS["builtin"], options(**choices))
+
+
+@pytest.mark.parametrize("slices", [1, 2])
+def test_it_trains_on_either_processor_and_tells_how_long_parts_took(slices):
+    module = backend_module("builtin", WorkloadKind.TRAIN)
+    choices = {"model": "squeezenet@32", "optimizer": "momentum", "slices": slices}
+    on_gpu, on_cpu = (load(module, options(processor, **choices)) for processor in (Processor.GPU, Processor.CPU))
+    batch = on_gpu.inputs(3)
+    for _ in range(2):
+        assert on_gpu.run(batch)["loss"][0] == pytest.approx(on_cpu.run(batch)["loss"][0], rel=1e-4)
+    assert on_gpu.part_ns.keys() == on_cpu.part_ns.keys()
+    used = devices()[chosen()]
+    assert on_gpu.processor_name == f"{used.name}, {used.driver}"
+
+
+def test_it_trains_in_float32_alone():
+    with pytest.raises(PowerlabError, match="the engine builtin computes in fp32 here, not in 'bf16'"):
+        load(backend_module("builtin", WorkloadKind.TRAIN), options(optimizer="sgd", precision="bf16"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from comparing import compared
@@ -10,6 +12,8 @@ from general_models import model_bytes, node_bytes
 from gradient_checks import gradient_graph
 from onnx import helper
 
+from powerlab.engine.gpu import model as gpu_model
+from powerlab.engine.gpu.device import this_target
 from powerlab.engine.gpu.lowering.training.sums import parts_of
 from powerlab.engine.gpu.target import Target
 
@@ -45,6 +49,7 @@ LAYERS = {
     "LRN, even": ("LRN", (1, 6, 2, 2), {"size": 4, "alpha": 0.5}),
     "rising": ("LeakyRelu", IMAGE, {"alpha": 0.2}),
     "sigmoid": ("Sigmoid", (3, 7), {}),
+    "hard swish": ("HardSwish", (3, 7), {}),
 }
 
 
@@ -55,6 +60,19 @@ def gradients_of(model, wanted):
 
 def random(*shape):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture
+def as_gpu(monkeypatch):
+    """Let models take this device for a GPU of many cores, which has other rules than a processor."""
+    found = replace(this_target(), broadcasts=False, cores=132)
+    monkeypatch.setattr(gpu_model, "this_target", lambda: found)
+
+
+@pytest.mark.usefixtures("as_gpu")
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_gradients_of_convolutions_as_on_a_gpu(name):
+    test_gradients_of_convolutions(name)
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
@@ -74,6 +92,7 @@ def test_gradients_of_layers(name):
     gradients_of(node_bytes(operator, {"x": random(*shape)}, **attributes), ["x"])
 
 
+@pytest.mark.usefixtures("as_gpu")
 def test_sums_over_many_pixels_are_cut_into_parts():
     target = Target(largest_bytes=1 << 27, cores=8)
     assert parts_of(target, 4, 2 * 40 * 40) == 8
@@ -89,6 +108,13 @@ def test_gradients_of_a_clamp_and_of_a_sum_with_broadcasting():
     inputs = {"x": random(2, 5, 4, 4), "b": random(5, 1, 1)}
     constants = {"low": np.float32(-0.5), "high": np.float32(0.7)}
     gradients_of(model_bytes(nodes, inputs, constants=constants), ["x", "b"])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_what_is_picked_at_known_places_are_added_up(axis):
+    constants = {"places": np.array([[1, 3], [1, -2]])}
+    data = node_bytes("Gather", {"x": random(5, 6, 2)}, constants=constants, axis=axis)
+    gradients_of(data, ["x"])
 
 
 @pytest.mark.parametrize("shape", [(4, 6, 5, 3), (6, 7)])

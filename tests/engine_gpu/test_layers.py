@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 
@@ -27,6 +28,28 @@ def test_every_layer_is_repeated_on_the_gpu():
         begin, end = (np.frombuffer(one, "<i8") for one in (found.start_ns, found.end_ns))
         assert (end > begin).all()
     bench.close()
+
+
+def test_layers_of_a_step_of_training_are_repeated_on_the_gpu():
+    load = LoadLayers(
+        model="squeezenet@32",
+        batch_size=1,
+        threads=1,
+        sysroot="/",
+        seed=0,
+        processor=Processor.GPU,
+        optimizer="momentum",
+    )
+    with closing(Bench()) as bench:
+        steps = bench.answer(load)
+        assert steps.tier == "vulkan"
+        first = next(name for name in steps.labels if f"{name} update" in steps.labels)
+        places = [steps.labels.index(f"{first}{what}") for what in ("", " backward", " update")]
+        assert places == sorted(places)
+        for step in (places[1], WHOLE):
+            found = bench.answer(RepeatStep(step=step, duration_s=0.02, margin_s=0.0))
+            begin, end = (np.frombuffer(one, "<i8") for one in (found.start_ns, found.end_ns))
+            assert (end > begin).all()
 
 
 def test_the_doctor_names_the_gpu():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,6 +62,12 @@ def compared(model, steps=3, **choices):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_steps_of_every_optimizer_are_those_of_the_cores(small, name):
     compared(small, optimizer=OPTIMIZERS[name], batch_size=4)
+
+
+def test_steps_by_the_rules_of_a_gpu_are_those_of_the_cores(small, monkeypatch):
+    target = replace(trainer.this_target(), broadcasts=False, cores=132)
+    monkeypatch.setattr(trainer, "this_target", lambda: target)
+    compared(small, batch_size=4, slices=2)
 
 
 def test_a_step_is_submitted_once_and_tells_how_long_its_parts_took(small):

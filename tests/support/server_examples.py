@@ -87,6 +87,7 @@ def capabilities() -> Capabilities:
         modes=(CURRENT_MODE, SLOW, REBOOT),
         workloads=tuple(WorkloadKind),
         recomputes=True,
+        trains_on_gpu=True,
     )
 
 

@@ -1,9 +1,10 @@
-"""Training in PyTorch on the cores, in eager mode.
+"""Training in PyTorch on the cores or a graphics processor, in eager mode.
 
 The model is the graph as it was loaded, one torch function a node, and has the same parameters, initial weights and
 loss as in the built-in engine. Images and kernels lie in the order ``channels_last``, activations overwrite what nobody
 else reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises. In bfloat16,
-``torch.autocast`` says what is computed so; weights stay in float32.
+``torch.autocast`` says what is computed so; weights stay in float32. On a graphics processor a batch goes there and its
+loss comes back in each step, and the parts of a step end when the processor is done with them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
-from powerlab.backends.torch import not_compiled
+from powerlab.backends.torch import card, name_of, not_compiled
 from powerlab.backends.training.batch import RATE, batch
 from powerlab.backends.training.torch_functions import Tensor, torch_functions
 from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.training import PRECISIONS
+from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training.forward import forward_pass
@@ -45,17 +47,26 @@ class TorchTrainer:
         torch: the package.
         optimizer: one of :data:`powerlab.domain.training.OPTIMIZERS`.
         precision: one of :data:`powerlab.domain.training.PRECISIONS`.
+        device: ``cpu``, or torch's word for the graphics processor.
         compiled: whether ``torch.compile`` compiles forward pass and gradients.
     """
 
     def __init__(
-        self, graph: Graph, torch: Any, optimizer: str, *, precision: str = "fp32", compiled: bool = False
+        self,
+        graph: Graph,
+        torch: Any,
+        optimizer: str,
+        *,
+        precision: str = "fp32",
+        device: str = "cpu",
+        compiled: bool = False,
     ) -> None:
         self._torch, self._graph, self._steps_done = torch, graph, 0
+        self._device, self.processor_name = device, name_of(torch, device)
         self.part_ns: dict[str, int] = {}
         self._functions = torch_functions(torch, graph)
         names = forward_pass(graph).parameters
-        self._values = {name: self._tensor(np.array(value)) for name, value in graph.constants.items()}
+        self._values = {name: self._constant(np.array(value)) for name, value in graph.constants.items()}
         for name in names:
             self._values[name].requires_grad_()
         kind, settings = _OPTIMIZERS[optimizer]
@@ -75,15 +86,15 @@ class TorchTrainer:
         Raises:
             PowerlabError: the loss is no number any more.
         """
-        times_ns = [time.monotonic_ns()]
+        times_ns = [self._now_ns()]
         given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, inputs).items()}
         loss = self._loss_of(given)
-        times_ns.append(time.monotonic_ns())
+        times_ns.append(self._now_ns())
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        times_ns.append(time.monotonic_ns())
+        times_ns.append(self._now_ns())
         self._optimizer.step()
-        times_ns.append(time.monotonic_ns())
+        times_ns.append(self._now_ns())
         self.part_ns = dict(zip(PARTS, map(int, np.diff(times_ns)), strict=True))
         self._steps_done += 1
         found = float(loss.detach())
@@ -108,7 +119,7 @@ class TorchTrainer:
             value.copy_(before)
 
     def _loss_of(self, given: dict[str, Tensor]) -> Tensor:
-        with self._torch.autocast("cpu", self._torch.bfloat16, enabled=self._narrow):
+        with self._torch.autocast(self._device, self._torch.bfloat16, enabled=self._narrow):
             return self._loss(given)
 
     def _forward(self, given: dict[str, Tensor]) -> Tensor:
@@ -121,7 +132,17 @@ class TorchTrainer:
     def _tensor(self, value: NDArray[Any]) -> Tensor:
         tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W")))
         images = value.ndim == 4 and value.dtype == np.float32
-        return tensor.contiguous(memory_format=self._torch.channels_last) if images else tensor
+        return (tensor.contiguous(memory_format=self._torch.channels_last) if images else tensor).to(self._device)
+
+    def _constant(self, value: NDArray[Any]) -> Tensor:
+        """Return a constant where the model lies; shapes and numbers alone, which the host looks at, stay with it."""
+        return self._tensor(value) if value.ndim and value.dtype.kind == "f" else self._torch.from_numpy(value)
+
+    def _now_ns(self) -> int:
+        """Return the time at which everything so far is done."""
+        if self._device != "cpu":
+            getattr(self._torch, self._device).synchronize()
+        return time.monotonic_ns()
 
 
 def load(options: LoadOptions) -> TorchTrainer:
@@ -133,15 +154,19 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     """Load a model; torch uses exactly the threads given, in one operator at a time.
 
     Raises:
-        PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read or has an
-            operator that is not translated, or that ``torch.compile`` makes something of that does not run.
+        PowerlabError: torch is not installed or does not offer what is asked for, finds no graphics processor, or the
+            model cannot be read or has an operator that is not translated, or that ``torch.compile`` makes something of
+            that does not run.
     """
     check_offers(engine, options, PRECISIONS)
     torch = required(engine, "torch")
+    device = "cpu" if options.processor is Processor.CPU else card(engine, torch)
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
     graph = load_graph(options.model, batch_size=options.batch_size)
-    trainer = TorchTrainer(graph, torch, options.optimizer, precision=options.precision, compiled=compiled)
+    trainer = TorchTrainer(
+        graph, torch, options.optimizer, precision=options.precision, device=device, compiled=compiled
+    )
     if compiled:
         trainer.compile()
     return trainer

@@ -105,7 +105,7 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
 
     def gather(node: Node, x: Tensor, index: Tensor) -> Tensor:
         axis = int(str(node.attributes.get("axis", 0)))
-        picked = x.index_select(axis, index.reshape(-1))
+        picked = x.index_select(axis, index.reshape(-1).to(x.device))
         return picked.reshape(*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
 
     def lrn(node: Node, x: Tensor) -> Tensor:

@@ -48,7 +48,8 @@ def _yolov3(torch: Any, graph: Graph) -> Callable[[Values, Values], Tensor]:
         total = 0.0
         for number, info in enumerate(graph.outputs):
             output, wanted = values[info.name], given[f"{_TARGETS}{number}"]
-            errors = torch.where(is_size, (output - wanted).square() / 2, entropy(output, wanted, reduction="none"))
+            sizes = is_size.to(output.device)
+            errors = torch.where(sizes, (output - wanted).square() / 2, entropy(output, wanted, reduction="none"))
             total = total + (errors * given[f"{_WEIGHTS}{number}"]).sum()
         return total / batch
 

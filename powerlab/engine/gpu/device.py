@@ -80,6 +80,12 @@ def chosen() -> int:
     return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
 
 
+def chosen_name() -> str:
+    """Return the name of the chosen GPU, and its driver's where that tells one."""
+    used = devices()[chosen()]
+    return ", ".join(filter(None, (used.name, used.driver)))
+
+
 def queues_here() -> int:
     """Return how many queues of the chosen GPU a process may compute in at the same time."""
     return min(int(devices()[chosen()].queues), MOST_QUEUES)

@@ -24,7 +24,7 @@ from powerlab.engine.training.batches import for_plans
 from powerlab.engine.training.diagnosis import FINITE, not_finite, origin
 from powerlab.engine.training.lanes import Lanes, lane_count
 from powerlab.engine.training.parts import BACKWARD, FORWARD, PARTS, PARTS_TOGETHER, REDUCE, UPDATE
-from powerlab.engine.training.plans import StepPlan, training_tier
+from powerlab.engine.training.plans import Repeatable, StepPlan, training_tier
 from powerlab.engine.training.state import State
 from powerlab.engine.training.step import TrainingStep
 from powerlab.engine.training.stretches import stretches
@@ -107,7 +107,7 @@ class CoreTrainer:
 
     def runs(
         self, given: Mapping[str, NDArray[Any]], numbers: Mapping[str, float]
-    ) -> tuple[tuple[StepPlan, dict[str, Floats]], ...]:
+    ) -> tuple[tuple[Repeatable, Mapping[str, Any]], ...]:
         """See :meth:`powerlab.engine.training.TrainingSession.runs`."""
         passes = self._state.of_slice(for_plans(given), 0, np.empty(1, np.float32))
         return (self._lanes.plans[0], passes), (self._update, self._state.of_update(numbers))

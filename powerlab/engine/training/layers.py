@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.program.program import Floats
 from powerlab.engine.training.parts import PARTS
-from powerlab.engine.training.plans import StepPlan
+from powerlab.engine.training.plans import Repeatable
 from powerlab.engine.training.session import TrainingSession
 
 _UPDATE_LABEL = ".update"
@@ -34,8 +33,8 @@ def part_of(name: str) -> str:
 class _Span:
     """Steps of a plan that follow on each other and belong to the same layer and direction."""
 
-    plan: StepPlan
-    arrays: Mapping[str, Floats]
+    plan: Repeatable
+    arrays: Mapping[str, Any]
     first: int
     last: int
     work: StepWork
@@ -102,7 +101,7 @@ class TrainingLayers:
         span = self._spans[layer]
         return span.plan.repeat(span.arrays, span.first, span.last, times)
 
-    def _spans_of(self, plan: StepPlan, arrays: Mapping[str, Floats]) -> list[_Span]:
+    def _spans_of(self, plan: Repeatable, arrays: Mapping[str, Any]) -> list[_Span]:
         kernels, made, first = plan.kernels(), [], 0
         for (node, direction), steps in groupby(map(self._names.of, plan.labels)):
             last = first + len(list(steps))

@@ -6,9 +6,10 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
 from powerlab.engine.prepared.prepared import memory_errors, prepare
@@ -39,6 +40,27 @@ def training_tier(precision: str) -> Tier:
             f"the engine tier {tier.name} has no instructions for bfloat16 on this processor; train in {FP32}."
         )
     return replace(tier, precision=precision)
+
+
+class Repeatable(Protocol):
+    """Steps that can be timed and repeated one by one, on the memory of inputs and outputs by name."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what each step computes: names of nodes."""
+
+    @property
+    def work(self) -> tuple[StepWork, ...]:
+        """Return what each step has to do."""
+
+    def kernels(self) -> tuple[str, ...]:
+        """Return what computes each step."""
+
+    def run(self, arrays: Mapping[str, Any]) -> list[int]:
+        """Run all steps once, and return how long each took, in ns."""
+
+    def repeat(self, arrays: Mapping[str, Any], first: int, last: int, times: int) -> int:
+        """Run the steps ``first`` to ``last - 1``, all of them ``times`` times over; return how many ns that took."""
 
 
 class StepPlan:

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.devices import CPU, GPU, check_device, check_gpu_threads
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.program.program import Floats
 from powerlab.engine.session import check_threads
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.tiers import FP32
 from powerlab.engine.training.batches import Batches
 from powerlab.engine.training.cores import CoreTrainer
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
-from powerlab.engine.training.plans import StepPlan, training_tier
+from powerlab.engine.training.plans import Repeatable, training_tier
 from powerlab.engine.training.slices import sliced_graph
 from powerlab.engine.training.step import TrainingStep, training_step
 from powerlab.engine.training.together import Alone, Group
@@ -164,13 +163,13 @@ class TrainingSession:
 
     def runs(
         self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]
-    ) -> tuple[tuple[StepPlan, dict[str, Floats]], ...]:
+    ) -> tuple[tuple[Repeatable, Mapping[str, Any]], ...]:
         """Return the plans of a step, for both passes and for the update, each with the memory that it would run on.
 
-        Of a batch in slices, the first one's passes.
+        Of a batch in slices, the first one's passes. On a GPU there is one plan of all, without slices.
 
         Raises:
-            PowerlabError: an input or label is missing or does not fit, or the session is on a GPU.
+            PowerlabError: an input or label is missing or does not fit, or there are slices on a GPU.
         """
         given = self._batches.given(inputs, labels)
         return self._trainer.runs(given, self._optimizer.numbers(self.steps_done + 1))

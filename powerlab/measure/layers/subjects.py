@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from powerlab.backends.training.batch import LABELS, RATE, batch, target_of
 from powerlab.domain.workload import Processor
@@ -91,6 +91,7 @@ def load_subject(graph: Graph, request: LoadLayers, threads: int) -> Subject:
     if not request.optimizer:
         return InferenceSteps(graph, request, threads)
     optimizer = replace(optimizer_named(request.optimizer), rate=RATE)
-    session = TrainingSession(graph, target_of(graph).loss, optimizer, threads=threads)
+    where: dict[str, Any] = {"device": GPU} if request.processor is Processor.GPU else {"threads": threads}
+    session = TrainingSession(graph, target_of(graph).loss, optimizer, **where)
     given = batch(graph, request.seed)
     return TrainingLayers(graph, session, {name: given[name] for name in session.inputs}, given[LABELS])

@@ -136,10 +136,7 @@ void Plan::finish(std::size_t last, std::vector<std::size_t> sections) {
 
 vk::CommandBuffer Plan::recorded(std::size_t first, std::size_t last, std::uint32_t queue) {
   const auto buffer = device_->begin(pool_, false);
-  if (keeps_) {
-    barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
-            vk::kAccessShaderRead | vk::kAccessShaderWrite);
-  }
+  after_earlier_runs(buffer);
   if (first == 0 && queue == 0 && marks_ != nullptr) {
     device_->f().CmdResetQueryPool(buffer, marks_, 0, static_cast<std::uint32_t>(sections_.size()) + 1);
   }
@@ -158,6 +155,12 @@ vk::CommandBuffer Plan::recorded(std::size_t first, std::size_t last, std::uint3
   barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
   device_->end(buffer);
   return buffer;
+}
+
+void Plan::after_earlier_runs(vk::CommandBuffer buffer) {
+  if (!keeps_) return;
+  barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+          vk::kAccessShaderRead | vk::kAccessShaderWrite);
 }
 
 // Notes the time at which everything before a dispatch is done, where a section begins with it or the last one ends.
@@ -259,6 +262,7 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const In> inputs, std::span<
   make_queries();
   if (timed_ == nullptr) {
     timed_ = device_->begin(pool_, false);
+    after_earlier_runs(timed_);
     f.CmdResetQueryPool(timed_, queries_, 0, count + 1);
     f.CmdWriteTimestamp(timed_, vk::kAtTopOfPipe, queries_, 0);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -287,6 +291,7 @@ std::int64_t Plan::repeat(std::span<const In> inputs, std::size_t first, std::si
   put(inputs);
   const auto& f = device_->f();
   const auto buffer = device_->begin(pool_, true);
+  after_earlier_runs(buffer);
   f.CmdResetQueryPool(buffer, queries_, 0, 2);
   f.CmdWriteTimestamp(buffer, vk::kAtTopOfPipe, queries_, 0);
   Hazards hazards;

@@ -77,6 +77,7 @@ class Plan {
   void barrier(vk::CommandBuffer buffer, vk::Flags from, vk::Flags wrote, vk::Flags to, vk::Flags reads);
   void record(vk::CommandBuffer buffer, std::size_t index);
   vk::CommandBuffer recorded(std::size_t first, std::size_t last, std::uint32_t queue);
+  void after_earlier_runs(vk::CommandBuffer buffer);  // lets what they wrote be seen
   void mark(vk::CommandBuffer buffer, std::size_t dispatch);
   Piece staging(std::uint64_t bytes);
   void put(std::span<const In> inputs);

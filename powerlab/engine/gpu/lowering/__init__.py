@@ -120,7 +120,7 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    check_lowered(graph)
+    check_lowered(graph, half=half)
     if odd := [info.name for info in graph.outputs if info.dtype.kind != "f"]:
         raise PowerlabError(
             f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
@@ -130,12 +130,13 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
     return builder.finish()
 
 
-def check_lowered(graph: Graph, small: Iterable[str] = ()) -> None:
+def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False) -> None:
     """Refuse what cannot be lowered.
 
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
         small: inputs of integers that floats hold exactly.
+        half: whether numbers between kernels are stored in 16 bits.
 
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
@@ -144,6 +145,8 @@ def check_lowered(graph: Graph, small: Iterable[str] = ()) -> None:
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
+        if half and node.op_type in TRAINING:
+            raise PowerlabError(f"{node} is not supported on a GPU in 16 bits yet; ask for fp32, or use the cpu.")
         if node.op_type == "Reshape" and node.inputs[0] in exact:
             exact.update(node.outputs)
         for name in filter(None, (*node.inputs, *node.outputs)):

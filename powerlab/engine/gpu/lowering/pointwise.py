@@ -14,7 +14,12 @@ from powerlab.engine.program.storage import Storage
 _TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, SCALE_SHIFT = range(5)
 """OPERATION of ``shaders/pointwise.comp``."""
 
-_EXACT = {"equal_strided_i64": "equal_strided_f32", "cast_strided_i64_f32": "copy_strided_f32"}
+_EXACT = {
+    "bit_and_strided_i64": "mul_strided_f32",
+    "bit_or_strided_i64": "max_strided_f32",
+    "cast_strided_i64_f32": "copy_strided_f32",
+    "equal_strided_i64": "equal_strided_f32",
+}
 """Kernels over truth and over small integers, which are floats on a GPU → the same over floats."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from powerlab.engine.gpu.layout import Layout
 from powerlab.engine.gpu.model import TIMEOUT_S, GpuModel, sentences
 from powerlab.engine.gpu.program import Dispatch
 from powerlab.engine.gpu.training.program import StepProgram, lower_step
+from powerlab.engine.gpu.training.run import GpuRun
+from powerlab.engine.gpu.work import dispatch_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.program.program import Floats
 from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.runtime.plan import thread_pool
 from powerlab.engine.session import SPIN_US
@@ -28,7 +30,7 @@ from powerlab.engine.target.tiers import FP32
 from powerlab.engine.training.batches import for_plans
 from powerlab.engine.training.diagnosis import FINITE, not_finite, origin
 from powerlab.engine.training.parts import PARTS, backward_from
-from powerlab.engine.training.plans import StepPlan, training_tier
+from powerlab.engine.training.plans import Repeatable, training_tier
 from powerlab.engine.training.slices import slice_of
 from powerlab.engine.training.step import TrainingStep
 
@@ -133,15 +135,9 @@ class GpuTrainer:
         Raises:
             PowerlabError: the GPU failed, or the loss is not finite, and weights are as before.
         """
-        own = np.array([numbers[name] for name in self._lowered.numbers], np.float32)
-        arrays = {name: np.asarray(given[name]) for name in self._exchange.inputs if name != _NUMBERS}
-        made = self._exchange.room()
+        arrays, made = self._exchange.given(self._arrays(given, numbers)), self._exchange.room()
         with sentences():
-            self._plan.run(
-                self._exchange.given(arrays | {_NUMBERS: np.tile(own, self._slices)}),
-                self._exchange.out(made),
-                int(TIMEOUT_S * 1e9),
-            )
+            self._plan.run(arrays, self._exchange.out(made), int(TIMEOUT_S * 1e9))
             self.part_ns = dict(zip(PARTS, self._plan.section_ns(), strict=False))
         (losses,) = made.values()
         loss = math.fsum(losses) / self._slices
@@ -155,10 +151,17 @@ class GpuTrainer:
 
     def runs(
         self, given: Mapping[str, NDArray[Any]], numbers: Mapping[str, float]
-    ) -> tuple[tuple[StepPlan, dict[str, Floats]], ...]:
-        """Raise PowerlabError: the plans of a step are those of the cores."""
-        del given, numbers
-        raise PowerlabError("the layers of a step of training are timed on the cores alone; leave out the device gpu.")
+    ) -> tuple[tuple[Repeatable, Mapping[str, Any]], ...]:
+        """See :meth:`powerlab.engine.training.TrainingSession.runs`."""
+        if self._slices > 1:
+            raise PowerlabError("the dispatches of slices are timed together; train without slices.")
+        return ((self._dispatches, self._arrays(given, numbers)),)
+
+    @cached_property
+    def _dispatches(self) -> GpuRun:
+        program = self._lowered.program
+        work = dispatch_work(self._lowered.graph, program)
+        return GpuRun(plan=self._plan, exchange=self._exchange, program=program, work=work)
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
@@ -184,6 +187,12 @@ class GpuTrainer:
         """Overwrite all intermediate memory with not-a-number; the next step must be the same."""
         with sentences():
             self._plan.poison()
+
+    def _arrays(self, given: Mapping[str, NDArray[Any]], numbers: Mapping[str, float]) -> dict[str, NDArray[Any]]:
+        """Return everything that a step reads, by name; each slice has the optimizer's numbers."""
+        own = np.array([numbers[name] for name in self._lowered.numbers], np.float32)
+        arrays = {name: np.asarray(given[name]) for name in self._exchange.inputs if name != _NUMBERS}
+        return arrays | {_NUMBERS: np.tile(own, self._slices)}
 
     def _read(self, storage: Storage, shape: tuple[int, ...]) -> NDArray[np.float32]:
         room, offset, _, _ = self._layout.binding(storage, 0, written=False)

@@ -14,6 +14,7 @@ from powerlab.engine.gpu.lowering.training.layers import (
     lower_lrn_gradient,
     lower_max_pool_gradient,
 )
+from powerlab.engine.gpu.lowering.training.scatter import lower_scatter_add
 from powerlab.engine.gpu.lowering.training.sums import lower_channel_sums
 from powerlab.engine.gpu.lowering.training.weight_gradient import lower_conv_weight_gradient
 from powerlab.engine.ir.graph import Node
@@ -30,5 +31,6 @@ TRAINING: Mapping[str, Callable[[Builder, Node], None]] = {
     "GlobalAveragePoolGradient": lower_global_average_pool_gradient,
     "LRNGradient": lower_lrn_gradient,
     "MaxPoolGradient": lower_max_pool_gradient,
+    "ScatterElements": lower_scatter_add,
 }
 """Operator of :mod:`powerlab.engine.ops.training`, or a convolution with computed weights → what emits it."""
