@@ -25,11 +25,10 @@ def instructions(text, first=0):
 
 def conv_tiles(objdump, path):
     """Return (blocks, pixels) → innermost loops that multiply."""
-    # Arm's tiles for points go through whole blocks without a loop inside, so they are judged too.
-    count, kinds = (arm_loop, "tile|point") if "aarch64" in Path(objdump).name else (x86_loop, "tile")
+    count = arm_loop if "aarch64" in Path(objdump).name else x86_loop
     found = {}
     for name, body in functions(objdump, path).items():
-        if tile := re.fullmatch(rf"conv_(?:{kinds})<(\d+), (\d+), \d+>", name):
+        if tile := re.fullmatch(r"conv_(?:tile|point)<(\d+), (\d+), \d+>", name):
             loops = [count(loop) for loop in innermost(body)]
             multiplying = [loop for loop in loops if loop.multiplications]
             found.setdefault((int(tile[1]), int(tile[2])), []).extend(multiplying)
@@ -45,8 +44,10 @@ def check(tier, tiles, *, fused=True):
         for loop in summing:
             lanes, rest = divmod(loop.multiplications, blocks * pixels)
             assert rest == 0, what
-            assert (loop.stack, loop.stores) == (0, 0), what
-            assert loop.loads <= lanes * (blocks + pixels), what
+            # One of the addresses of a long tile of whole blocks, which has no loop inside, may lie on the stack.
+            addresses = int(lanes >= 8 and blocks == 1)
+            assert loop.stores == 0 and loop.stack <= addresses, what
+            assert loop.loads <= lanes * (blocks + pixels) + addresses, what
             if fused:
                 assert (loop.fused, loop.additions) == (loop.multiplications, 0), what
             else:

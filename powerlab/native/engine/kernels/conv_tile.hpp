@@ -9,7 +9,7 @@
 // Groups of one block have long tiles, for the same reason.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/conv_block.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -66,76 +66,6 @@ static inline __attribute__((always_inline)) bool conv_next(ConvTile& t) {
   if (t.residual) t.residual += t.residual_next;
   t.prefetch += t.prefetch_next;
   return true;
-}
-
-// Of x and x3, the first pixel and the fourth, x86's addresses reach two more each.
-template <int B, int P>
-static inline __attribute__((always_inline)) void conv_lane(Vec (&acc)[B][P], const float* x, const float* x3,
-                                                            std::int64_t pixel, const float* weights) {
-  const float *x6 = x3 + 3 * pixel, *x9 = x6 + 3 * pixel;
-  Vec w[B];
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) w[b] = load(weights + b * kWidth);
-  POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) {
-    const float value = p < 3   ? x[p * pixel]
-                        : p < 6 ? x3[(p - 3) * pixel]
-                        : p < 9 ? x6[(p - 6) * pixel]
-                                : x9[(p - 9) * pixel];
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) acc[b][p] += w[b] * value;
-  }
-}
-
-#if defined(__aarch64__)
-// Four channels at once: Arm multiplies by one element of a vector, so that one load serves four steps.
-constexpr bool kFourLanes = true;
-
-template <int B, int P>
-static inline __attribute__((always_inline)) void conv_four_lanes(Vec (&acc)[B][P], const float* x, std::int64_t pixel,
-                                                                  const float* weights) {
-  static_assert(kWidth == 4);
-  Vec values[P];
-  POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) values[p] = load_unaligned(x + p * pixel);
-  POWERLAB_UNROLL
-  for (int i = 0; i < 4 * B; i += 2) {  // two vectors of weights are one load
-    const Vec w0 = load(weights + i * kWidth), w1 = load(weights + (i + 1) * kWidth);
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[i % B][p] += w0 * values[p][i / B];
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[(i + 1) % B][p] += w1 * values[p][(i + 1) / B];
-  }
-}
-#else
-constexpr bool kFourLanes = false;
-
-template <int B, int P>
-static inline void conv_four_lanes(Vec (&)[B][P], const float*, std::int64_t, const float*) {}
-#endif
-
-// One block of the reduction at one tap.
-template <int B, int P>
-static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], const float* x, std::int64_t pixel,
-                                                             int lanes, const float*& weights, const char*& prefetch,
-                                                             std::int64_t prefetch_step) {
-  const float* x3 = x + 3 * pixel;
-  int lane = 0;
-  if constexpr (kFourLanes) {
-    for (; lane + 4 <= lanes; lane += 4) {
-      conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
-      weights += 4 * B * kWidth;
-      __builtin_prefetch(prefetch, 0, 2);
-      prefetch += 4 * prefetch_step;
-    }
-  }
-  POWERLAB_UNROLL_BY_2
-  for (; lane < lanes; ++lane) {
-    conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
-    weights += B * kWidth;
-    __builtin_prefetch(prefetch, 0, 2);
-    prefetch += prefetch_step;
-  }
 }
 
 // What begins a tile: the bias, or the sums of earlier chunks.
@@ -208,9 +138,64 @@ static inline __attribute__((always_inline)) void conv_store(Vec (&acc)[B][P], c
   }
 }
 
+// A tile whose blocks are whole ones, for any kernel, and for those of 1 x 1.
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_whole_tile(const ConvTile& t) {
+  constexpr int kTap = kWidth * B * kWidth;
+  Vec acc[B][P];
+  conv_start<B, P>(acc, t);
+  const float* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t pixel = t.x_pixel, column = t.x_column, prefetch_step = t.prefetch_step;
+  for (int block = 0; block < t.blocks; ++block) {
+    const float* block_weights = weights;
+    for (int ky = t.rows.begin; ky < t.rows.end; ++ky) {
+      weights = block_weights + (ky * t.kernel_w + t.columns.begin) * kTap;
+      const float* x = t.x + block * t.x_plane + ky * t.x_row + t.columns.begin * column;
+      int taps = t.columns.end - t.columns.begin;  // at least one
+      do {
+        conv_whole<B, P>(acc, x, pixel, weights, prefetch, prefetch_step);
+        x += column;
+        weights += kTap;
+        prefetch += kWidth * prefetch_step;
+      } while (--taps > 0);
+    }
+    weights = block_weights + t.kernel_h * t.kernel_w * kTap;
+  }
+  conv_store<B, P>(acc, t);
+}
+
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_whole_point(const ConvTile& t) {
+  Vec acc[B][P];
+  conv_start<B, P>(acc, t);
+  const float *x = t.x, *weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t plane = t.x_plane, pixel = t.x_pixel, prefetch_step = t.prefetch_step;
+  const std::int64_t prefetch_next = kWidth * prefetch_step + t.prefetch_block;
+  int left = t.blocks;
+  do {
+    conv_whole<B, P>(acc, x, pixel, weights, prefetch, prefetch_step);
+    x += plane;
+    weights += kWidth * B * kWidth;
+    prefetch += prefetch_next;
+  } while (--left > 0);
+  conv_store<B, P>(acc, t);
+}
+
+static inline bool has_whole_blocks(const ConvTile& t) {
+  return kWholeBlocks && t.lanes == kWidth && t.last_lanes == kWidth;
+}
+
 // Any kernel. S: how many vectors the pixels of x lie apart, or 0 where no number is compiled in.
 template <int B, int P, int S>
 static __attribute__((noinline)) void conv_tile(ConvTile& t) {
+  if (has_whole_blocks(t)) {
+    do {
+      conv_whole_tile<B, P>(t);
+    } while (kRuns && conv_next(t));
+    return;
+  }
   do {
     Vec acc[B][P];
     conv_start<B, P>(acc, t);
@@ -245,6 +230,12 @@ static __attribute__((noinline)) void conv_tile(ConvTile& t) {
 // Kernels of 1 x 1, whose reductions may be so short that what surrounds them counts.
 template <int B, int P, int S>
 static __attribute__((noinline)) void conv_point(ConvTile& t) {
+  if (has_whole_blocks(t)) {
+    do {
+      conv_whole_point<B, P>(t);
+    } while (kRuns && conv_next(t));
+    return;
+  }
   do {
     Vec acc[B][P];
     conv_start<B, P>(acc, t);

@@ -126,7 +126,11 @@ static __attribute__((noinline)) void matmul_tile(MatmulTile& t) {
     const float *a = t.a, *b = t.b;
     if (t.a_inner == 1) {
       const char* nothing = reinterpret_cast<const char*>(b);
-      conv_lanes<B, P>(acc, a, t.a_row, static_cast<int>(t.inner), b, nothing, 0);
+      std::int64_t left = t.inner;
+      for (; kWholeBlocks && left >= kWidth; left -= kWidth, a += kWidth, b += kWidth * B * kWidth) {
+        conv_whole<B, P>(acc, a, t.a_row, b, nothing, 0);
+      }
+      conv_lanes<B, P>(acc, a, t.a_row, static_cast<int>(left), b, nothing, 0);
     } else {
       for (std::int64_t i = 0; i < t.inner; ++i, a += t.a_inner, b += B * kWidth) {
         conv_lane<B, P>(acc, a, a + 3 * t.a_row, t.a_row, b);
