@@ -94,10 +94,15 @@ struct BlockAddresses {
   std::int64_t step, three_steps;
 };
 
-template <int B, int P, int Lane, int Pixel>
-static inline __attribute__((always_inline)) void conv_whole_pixel(Vec (&acc)[B][P], const BlockAddresses& x, Vec w0,
-                                                                   Vec w1, Vec w2) {
-  register Vec value asm("xmm15");
+static inline __attribute__((always_inline)) void add_product(Vec& sum, Vec weights, Vec value) {
+  asm volatile("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(weights), "x"(value));
+}
+
+// One pixel of a lane. `weights`: a vector for each of the B blocks.
+template <int Lane, int Pixel, int B, int P, typename... Weights>
+static inline __attribute__((always_inline)) void conv_whole_pixel(Vec (&acc)[B][P], const BlockAddresses& x,
+                                                                   Weights... weights) {
+  register Vec value asm("ymm15");
   const float* third = x.third[Pixel / 3];
   if constexpr (Pixel % 3 == 0) {
     asm volatile("vbroadcastss %c1(%2), %0" : "=x"(value) : "i"(Lane * 4), "r"(third));
@@ -106,33 +111,40 @@ static inline __attribute__((always_inline)) void conv_whole_pixel(Vec (&acc)[B]
                  : "=x"(value)
                  : "i"(Lane * 4), "r"(third), "r"(x.pixel), "i"(Pixel % 3));
   }
-  asm volatile("vfmadd231ps %2, %1, %0" : "+x"(acc[0][Pixel]) : "x"(w0), "x"(value));
-  if constexpr (B > 1) asm volatile("vfmadd231ps %2, %1, %0" : "+x"(acc[1][Pixel]) : "x"(w1), "x"(value));
-  if constexpr (B > 2) asm volatile("vfmadd231ps %2, %1, %0" : "+x"(acc[2][Pixel]) : "x"(w2), "x"(value));
+  int b = 0;
+  (add_product(acc[b++][Pixel], weights, value), ...);
 }
 
-template <int B, int P, int Lane, int... Pixel>
+template <int Lane, int B, int P, int... Pixel>
 static inline __attribute__((always_inline)) void conv_whole_lane(Vec (&acc)[B][P], const BlockAddresses& x,
                                                                   const float* weights, Indices<Pixel...>) {
   static_assert(B <= 3 && B * P <= 12);
-  register Vec w0 asm("xmm12");
-  register Vec w1 asm("xmm13");
-  register Vec w2 asm("xmm14");
   constexpr int kBytes = kWidth * 4, kAt = Lane * B * kBytes;
+  register Vec w0 asm("ymm12");
   asm volatile("vmovaps %c1(%2), %0" : "=x"(w0) : "i"(kAt), "r"(weights));
-  if constexpr (B > 1) asm volatile("vmovaps %c1(%2), %0" : "=x"(w1) : "i"(kAt + kBytes), "r"(weights));
-  if constexpr (B > 2) asm volatile("vmovaps %c1(%2), %0" : "=x"(w2) : "i"(kAt + 2 * kBytes), "r"(weights));
   if constexpr (Lane == 0) asm volatile("prefetcht1 (%0)" : : "r"(x.prefetch));
   if constexpr (Lane == 2) asm volatile("prefetcht1 (%0,%1,2)" : : "r"(x.prefetch), "r"(x.step));
   if constexpr (Lane == 4) asm volatile("prefetcht1 (%0,%1,4)" : : "r"(x.prefetch), "r"(x.step));
   if constexpr (Lane == 6) asm volatile("prefetcht1 (%0,%1,2)" : : "r"(x.prefetch), "r"(x.three_steps));
-  (conv_whole_pixel<B, P, Lane, Pixel>(acc, x, w0, w1, w2), ...);
+  if constexpr (B == 1) {
+    (conv_whole_pixel<Lane, Pixel>(acc, x, w0), ...);
+  } else {
+    register Vec w1 asm("ymm13");
+    asm volatile("vmovaps %c1(%2), %0" : "=x"(w1) : "i"(kAt + kBytes), "r"(weights));
+    if constexpr (B == 2) {
+      (conv_whole_pixel<Lane, Pixel>(acc, x, w0, w1), ...);
+    } else {
+      register Vec w2 asm("ymm14");
+      asm volatile("vmovaps %c1(%2), %0" : "=x"(w2) : "i"(kAt + 2 * kBytes), "r"(weights));
+      (conv_whole_pixel<Lane, Pixel>(acc, x, w0, w1, w2), ...);
+    }
+  }
 }
 
 template <int B, int P, int... Lane>
 static inline __attribute__((always_inline)) void conv_whole_lanes(Vec (&acc)[B][P], const BlockAddresses& x,
                                                                    const float* weights, Indices<Lane...>) {
-  (conv_whole_lane<B, P, Lane>(acc, x, weights, typename MakeIndices<P>::type{}), ...);
+  (conv_whole_lane<Lane>(acc, x, weights, typename MakeIndices<P>::type{}), ...);
 }
 
 // One whole block of the reduction at one tap. `pixel` is in floats, `prefetch_step` in bytes a lane.

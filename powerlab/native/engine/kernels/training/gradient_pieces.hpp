@@ -41,6 +41,7 @@ static __attribute__((noinline)) void gradient_tile(const GradientTile& t) {
   const std::int64_t x_pixel = t.x_pixel, dy_plane = t.dy_plane;
   for (std::int64_t row = 0; row < t.rows; ++row) {
     const float *x = t.x + row * t.x_row, *dy = t.dy + row * t.dy_row;
+    POWERLAB_UNROLL_BY_2
     for (std::int64_t left = t.pixels; left > 0; --left, x += x_pixel, dy += kWidth) {
       Vec d[B];
       POWERLAB_UNROLL
