@@ -46,7 +46,8 @@ def check(tier, tiles, *, fused=True):
             assert rest == 0, what
             # One of the addresses of a long tile of whole blocks, which has no loop inside, may lie on the stack.
             addresses = int(lanes >= 8 and blocks == 1)
-            assert loop.stores == 0 and loop.stack <= addresses, what
+            assert loop.stores == 0, what
+            assert loop.stack <= addresses, what
             assert loop.loads <= lanes * (blocks + pixels) + addresses, what
             if fused:
                 assert (loop.fused, loop.additions) == (loop.multiplications, 0), what
