@@ -5,6 +5,7 @@ A fork is a process of its own like any other: it has its own files, signals, en
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -61,6 +62,7 @@ def _serve() -> int | None:
     """Fork once per request; return None in the parent at the end, and the command's exit status in a child."""
     for command in cli.COMMANDS:
         importlib.import_module(f"powerlab.cli.commands.{command}")
+    gc.freeze()  # no fork copies its memory by counting what will not go
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
