@@ -53,6 +53,13 @@ POOLS = {
 }
 
 
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2"])
+def test_many_numbers_of_few_results_are_reduced_by_whole_work_groups(operator):
+    node = helper.make_node(operator, ["x", "axes"], ["y"])
+    graph = load_bytes(onnx_bytes([node], {"x": (3, 70, 5, 9)}, constants={"axes": np.array([1, 3])}, opset=18))
+    assert kernels(compared(graph)) == ["reduce_wide", "store"]
+
+
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("kind", POOLS)
 def test_pools_over_whole_images(half, kind):

@@ -19,6 +19,7 @@ from powerlab.engine.training.together import Alone
 from small_network import write_small_network
 
 TOLERANCE = 1e-4
+SHAPES_OF_WORDS = {"table": (7, 6), "w": (6, 5)}
 OPTIMIZERS = {
     "sgd": Sgd(rate=0.05, decay=0.02),
     "momentum": Sgd(rate=0.05, momentum=0.9, decay=0.01),
@@ -128,6 +129,24 @@ def test_dropout_local_response_norms_and_pools_train():
     compared(graph, seed=4)
 
 
+def test_embeddings_train():
+    generator = np.random.default_rng(1)
+    nodes = [
+        helper.make_node("Gather", ["table", "x"], ["g"], axis=0),
+        helper.make_node("ReduceMean", ["g"], ["m"], axes=[1], keepdims=0),
+        helper.make_node("Gemm", ["m", "w"], ["y"]),
+    ]
+    constants = {name: generator.standard_normal(shape).astype("f4") for name, shape in SHAPES_OF_WORDS.items()}
+    graph = load_bytes(model_bytes(nodes, {"x": np.zeros((3, 4), np.int64)}, constants=constants, opset=13))
+    on_gpu, on_cores = (TrainingSession(graph, optimizer="momentum", device=device) for device in ("gpu", "cpu"))
+    for _ in range(3):
+        words, labels = generator.integers(-7, 7, (3, 4)), generator.integers(0, 5, 3)
+        assert on_gpu.step(words, labels) == pytest.approx(on_cores.step(words, labels), rel=TOLERANCE)
+        close(on_gpu.gradients(), on_cores.gradients())
+    with pytest.raises(PowerlabError, match="the input 'x' picks from 7 rows and holds 0 to 7"):
+        on_gpu.step(np.array([[0, 1, 2, 7]] * 3), labels)
+
+
 def test_a_network_of_the_zoo_trains_as_on_the_cores():
     compared("resnet18@64", steps=1, batch_size=2)
 
@@ -204,7 +223,7 @@ def test_what_there_is_not_is_refused(small, choices, said):
 
 def test_memory_that_a_gpu_does_not_have_is_told_before_anything_is_taken(small, monkeypatch):
     card = SimpleNamespace(name="Small Card", memory_bytes=1 << 16)
-    monkeypatch.setattr(trainer, "devices", lambda: [card] * (1 + device.chosen()))
+    monkeypatch.setattr(trainer, "chosen_info", lambda: card)
     said = r"training 'small' needs 0\.\d+ GiB for its activations, gradients and weights, and Small Card has 6\.1e-05"
     with pytest.raises(PowerlabError, match=said):
         TrainingSession(small, batch_size=2, device="gpu")

@@ -140,7 +140,8 @@ def test_training_is_a_sweep_of_its_own_by_the_engines_that_train():
 def test_slices_of_an_inference_share_the_threads_and_those_of_a_step_need_not():
     made = planned("caffe-streams", here(core_count=2, refusal=lambda *_: ""))
     found = {(plan.workload, plan.processors[0], plan.slices) for plan in made.plans}
-    assert found == {("train", "cpu", (1, 2, 4)), ("inference", "cpu", (1, 2)), ("inference", "gpu", (1, 2, 4))}
+    on_gpu = {(kind, "gpu", (1, 2, 4)) for kind in ("train", "inference")}
+    assert found == {("train", "cpu", (1, 2, 4)), ("inference", "cpu", (1, 2)), *on_gpu}
     assert reasons(made)["slices over 2 queues"] == "the graphics processor of xavier has one queue"
     with_queues = planned("caffe-streams", here(refusal=lambda *_: "", queues=16))
     assert {(plan.processors[0], plan.queues) for plan in with_queues.plans} == {("cpu", (1,)), ("gpu", (1, 2))}

@@ -14,6 +14,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.images import Image, image_of
 from powerlab.engine.gpu.joins import Join, find_joins
+from powerlab.engine.gpu.picking import place_views
 from powerlab.engine.gpu.program import GpuProgram, words
 from powerlab.engine.gpu.recorder import Recorder
 from powerlab.engine.ir.graph import Graph
@@ -41,11 +42,13 @@ class Builder(Recorder):
 
     graph: Graph
     picked: dict[str, int] = field(default_factory=dict)
+    _views: dict[str, str] = field(default_factory=dict)
     _places: dict[str, _Places] = field(default_factory=dict)
     _joins: dict[str, Join] = field(default_factory=dict)
     _joined: dict[str, Storage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._views = place_views(self.graph)
         self._joins = find_joins(self.graph, self.dtype.itemsize, self.target.alignment_bytes)
         for info in self.graph.inputs:
             self._places[info.name] = _Places()
@@ -55,11 +58,23 @@ class Builder(Recorder):
         return image_of(self.graph.shape(name))
 
     def places(self, name: str, size: int) -> Storage:
-        """Return whole numbers that pick along an axis of a size: a constant, or an input, whose numbers runs check."""
+        """Return whole numbers that pick along an axis of a size: a constant, or an input, whose numbers runs check.
+
+        Of a view of an input these are the input's own.
+        """
         if name in self.graph.constants:
             return self.constant(np.asarray(self.graph.constants[name], np.int32), integers=True)
+        name = self._views[name]
         self.picked[name] = min(size, self.picked.get(name, size))
         return self._outside(name)
+
+    def place_count(self, name: str) -> int:
+        """Return how many places there are in the input that a tensor is a view of."""
+        return self.graph.tensors[self._views[name]].elements
+
+    def is_place(self, name: str) -> bool:
+        """Tell whether a tensor is an input that picks along an axis, or a view of one, of which there is no copy."""
+        return self._views.get(name) in self.picked
 
     def in_blocks(self, name: str) -> bool:
         """Tell whether a tensor lies in blocks already."""

@@ -80,6 +80,18 @@ def chosen() -> int:
     return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
 
 
+def chosen_info() -> Any:
+    """Return what is known of the chosen GPU.
+
+    Raises:
+        PowerlabError: there is none, or kernels do not run on it.
+    """
+    info = devices()[chosen()]
+    if info.subgroup_lanes == 0:
+        raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
+    return info
+
+
 def chosen_name() -> str:
     """Return the name of the chosen GPU, and its driver's where that tells one."""
     used = devices()[chosen()]

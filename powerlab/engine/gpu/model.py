@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.choice.method import Chooser
-from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, native, opened, this_target
+from powerlab.engine.gpu.device import chosen_info, keep_pipelines, native, opened, this_target
 from powerlab.engine.gpu.exchange import Exchange
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.layout import Layout
@@ -65,11 +65,9 @@ class GpuModel:
         synchronised: bool = True,
         host_constants: bool = True,
     ) -> None:
-        info = devices()[chosen()]
+        info = chosen_info()
         if half and not info.half_storage:
             raise PowerlabError(f"{info.name} stores no 16-bit numbers; ask for fp32.")
-        if info.subgroup_lanes == 0:
-            raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
         program = lower(graph, this_target(), half=half, choose=choose)
         self._slices, self._queues = slices, queues
         self.inputs = {one.name: self._whole(one.shape) for one in graph.inputs}

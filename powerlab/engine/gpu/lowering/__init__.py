@@ -56,6 +56,7 @@ from powerlab.engine.gpu.lowering.rows import (
 )
 from powerlab.engine.gpu.lowering.training import TRAINING
 from powerlab.engine.gpu.lowering.transposed import lower_conv_transpose
+from powerlab.engine.gpu.picking import place_views, reads_places
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
@@ -141,7 +142,7 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    constants, exact = graph.kept_constants, set(small)
+    constants, exact, places = graph.kept_constants, set(small), place_views(graph)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
@@ -151,7 +152,8 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
             exact.update(node.outputs)
         for name in filter(None, (*node.inputs, *node.outputs)):
             info = graph.tensors[name]
-            if name not in constants and name not in exact and not _is_known(graph, node, name):
+            known = name in constants or name in exact or reads_places(graph, places, node, name)
+            if not known and not _is_known(graph, node, name):
                 raise PowerlabError(
                     f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone "
                     "yet; use the device cpu for this model."
@@ -171,13 +173,11 @@ def lower_nodes(builder: Builder) -> None:
             for one in attention.covered:
                 LOWERINGS[one.op_type](builder, one)
             attention = None
-        if attention is None and node.outputs[0] not in covered:
+        if attention is None and node.outputs[0] not in covered and not builder.is_place(node.outputs[0]):
             LOWERINGS[node.op_type](builder, node)
 
 
 def _is_known(graph: Graph, node: Node, name: str) -> bool:
-    """Tell whether a GPU has a tensor's type: floats, bytes, truth as 1 and 0, and inputs that pick places."""
-    dtype = graph.tensors[name].dtype
-    picks = node.op_type == "Gather" and name == node.inputs[1] and any(info.name == name for info in graph.inputs)
+    """Tell whether a GPU has a tensor's type: floats, bytes, and truth as 1 and 0."""
     in_bytes = node.op_type.startswith("Quant") or node.op_type == "Dequantize"
-    return {"f": True, "b": node.op_type == "Elementwise", "i": picks, "u": picks or in_bytes}.get(dtype.kind, False)
+    return {"f": True, "b": node.op_type == "Elementwise", "u": in_bytes}.get(graph.tensors[name].dtype.kind, False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.recorder import LANES, MOST_GROUPS
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.operand import Operand, joined
 
@@ -15,6 +16,8 @@ FUNCTIONS = {"sum": 0, "mean": 1, "max": 2, "min": 3, "prod": 4, "l2": 5}
 """Function of a Reduce → its code in ``shaders/reduce.comp``."""
 
 _AXES = 3
+_WIDE = 256
+"""From so many numbers of a result on, the lanes of a work group share them on a GPU."""
 
 
 def lower_reduce(builder: Builder, node: Node) -> None:
@@ -33,13 +36,19 @@ def lower_reduce(builder: Builder, node: Node) -> None:
     reduced = _joined(x, axes)
     if max(len(kept.sizes), len(reduced.sizes)) > _AXES:
         raise PowerlabError(f"{node} reduces over axes that lie too far apart for the engine on a GPU; use the cpu.")
-    builder.emit_flat(
-        "reduce",
+    count = math.prod(kept.sizes)
+    push = (*_filled(kept), *_filled(reduced), count)
+    if builder.target.broadcasts or math.prod(reduced.sizes) < _WIDE:
+        builder.emit_flat("reduce", node, (out, x.storage), count, constants=(FUNCTIONS[function],), push=push)
+        return
+    across = min(count, MOST_GROUPS)
+    builder.emit(
+        "reduce_wide",
         node,
         (out, x.storage),
-        math.prod(kept.sizes),
-        constants=(FUNCTIONS[function],),
-        push=(*_filled(kept), *_filled(reduced), math.prod(kept.sizes)),
+        constants=(LANES, FUNCTIONS[function]),
+        push=push,
+        groups=(across, -(-count // across), 1),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.device import check_queues, chosen, devices, keep_pipelines, native, opened, this_target
+from powerlab.engine.gpu.device import check_queues, chosen_info, keep_pipelines, native, opened, this_target
 from powerlab.engine.gpu.exchange import Exchange
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.layout import Layout
@@ -64,7 +64,7 @@ class GpuTrainer:
 
     def __init__(self, network: Graph, step: TrainingStep, *, slices: int = 1, queues: int = 1) -> None:
         check_queues(queues, slices)
-        info = devices()[chosen()]
+        info = chosen_info()
         self._slices, self._queues, self.lanes = slices, queues, slices
         self._lowered: StepProgram = lower_step(network, step, this_target(), slices)
         program = self._lowered.program

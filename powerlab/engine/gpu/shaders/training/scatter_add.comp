@@ -1,5 +1,5 @@
-// Adds numbers at places along one axis: made[outer][at][inner] = x[outer][at][inner] + sum over k of y[outer][k][inner] where
-// places[outer][k][inner] is ``at``. Places count from the end below 0. In the order of k, so that nobody races.
+// Adds slices at places along one axis: made[outer][at][inner] = x[outer][at][inner] + sum over k of y[outer][k][inner] where
+// places[k] is ``at``. Places count from the end below 0. Each result is one lane's, so that nobody races.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -17,8 +17,8 @@ void main() {
   const int inner = i % p.inner, at = i / p.inner % p.size, outer = i / p.inner / p.size;
   float sum = x[i];
   for (int k = 0; k < p.picked; ++k) {
-    const int from = (outer * p.picked + k) * p.inner + inner;
-    sum += places[from] == at || places[from] + p.size == at ? y[from] : 0.0;
+    const bool here = places[k] == at || places[k] + p.size == at;
+    sum += here ? y[(outer * p.picked + k) * p.inner + inner] : 0.0;
   }
   made[i] = sum;
 }
