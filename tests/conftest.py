@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -49,10 +49,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with the files that take longest, so that no worker is busy with one of them alone at the end."""
     if config.option.markexpr == "not campaign":
         _try_fewer_examples(items)
-    minutes: Counter[Path] = Counter()
+    minutes: defaultdict[Path, float] = defaultdict(float)
     for item in items:
         for marker in item.iter_markers("campaign"):
-            minutes[item.path] = max(minutes[item.path], marker.kwargs.get("minutes", 1))
+            minutes[item.path] = max(minutes[item.path], marker.kwargs.get("minutes", 0.1))
     items.sort(key=lambda item: (-minutes[item.path], item.path.parent.name != "e2e"))
 
 

@@ -64,7 +64,7 @@ def wait_until(port: int, holds: Callable[[dict[str, float]], bool]) -> dict[str
     return seen
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_an_agent_measures_loses_its_server_and_finds_it_again(
     server: Any, sweep_id: str, start_agent: Start, state: Path
 ) -> None:

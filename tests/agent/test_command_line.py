@@ -50,7 +50,7 @@ def refusal(*words: str) -> str:
     return line
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path) -> None:
     state, board = str(tmp_path / "xavier"), "jetson-agx-xavier"
     code = server.banner.split()[-1]

@@ -23,7 +23,7 @@ from powerlab_agent.client import Client
 from powerlab_agent.state import Identity
 from server_examples import PLAN, capabilities, device
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 ALL = len(PLAN.points()) * PLAN.repeats
 

@@ -80,7 +80,7 @@ def running(database: Path, *words: str, token: str | None = CONFIGURED) -> Iter
         process.communicate()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_a_server_speaks_tls_and_agents_and_commands_understand_it(
     tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_server_speaks_tls_and_agents_and_commands_understand_it(
         assert Client(server.url, reply.token).lease(0.0) is None
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_forwarded_headers_are_believed_from_the_named_proxy_alone(tmp_path: Path) -> None:
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
     login = {"body": f"token={CONFIGURED}", "headers": {**forwarded, "Sec-Fetch-Site": "same-origin"}}

@@ -37,7 +37,7 @@ def process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, number: signal.Signals) -> None:
     banner = process.stdout.readline()
@@ -55,7 +55,7 @@ def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, 
     assert not (tmp_path / "p.db-wal").exists()  # closed, not cut off
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_a_server_summarises_what_is_over(tmp_path: Path) -> None:
     server = Server(tmp_path / "p.db")
     server.start()

@@ -60,7 +60,7 @@ def described(world: World) -> Any:
     return schema
 
 
-@pytest.mark.parametrize("examples", [FEW, pytest.param(EXAMPLES, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("examples", [FEW, pytest.param(EXAMPLES, marks=pytest.mark.campaign(minutes=1))])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_answer_is_one_that_the_description_promises(
     described: Any, world: World, method: str, path: str, examples: int

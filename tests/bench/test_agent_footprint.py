@@ -8,7 +8,7 @@ import pytest
 
 from bench.measuring.agent_footprint import BOUND_MB, idle_agent, memory_mb
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 
 def test_an_idle_agent_fits_into_its_bound(tmp_path: Path) -> None:

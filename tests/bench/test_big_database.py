@@ -12,7 +12,7 @@ from powerlab.store import open_store
 from powerlab.store.reads import queries
 from powerlab.store.reads.run_audit import audit_run
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 
 def test_every_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,7 +196,7 @@ def test_without_a_peer_nothing_is_measured():
 SMALL = Cell(model="fcn5", batch_size=2, threads=1)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_an_engine_answers_from_a_process_of_its_own():
     engine = EngineProcess(OURS, SMALL)
     try:
@@ -220,7 +220,7 @@ def test_a_model_that_an_engine_refuses_is_a_sentence():
         engine.close()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_an_engine_that_is_killed_is_a_sentence():
     engine = EngineProcess(OURS, SMALL)
     engine.outputs()
@@ -230,7 +230,7 @@ def test_an_engine_that_is_killed_is_a_sentence():
     engine.close()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_a_peer_that_is_no_engine_here_takes_no_part_and_disturbs_nobody():
     one = measure_processes(SMALL, ["onnxruntime-tensorrt"], Effort(cell_s=0.1, turn_s=0.001, least_rounds=2))
     assert set(one.absent) == {"onnxruntime-tensorrt"}

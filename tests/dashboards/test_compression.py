@@ -6,6 +6,7 @@ import gzip
 import html
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from starlette.testclient import TestClient
@@ -53,6 +54,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     shelf.store.close()
 
 
+@cache
+def transferred_file(client: TestClient, path: str) -> int:
+    """Return how many bytes a file that many pages share takes compressed, whoever asks."""
+    with client.stream("GET", path, headers={"accept-encoding": "gzip"}) as answer:
+        assert answer.status_code == 200, path
+        return sum(map(len, answer.iter_raw()))
+
+
+@cache
+def modules_of(client: TestClient, script: str) -> set[str]:
+    """Return the addresses of the modules that a script brings along."""
+    return {f"/static/{name}" for name in re.findall(r'from "\./([\w.]+)"', client.get(script).text)}
+
+
 def weight(client: TestClient, address: str, language: str) -> tuple[int, int]:
     """Return how many bytes a browser gets for a page: without its charts, and with them."""
     headers = {"accept-encoding": "gzip", "accept": "text/html", "accept-language": language}
@@ -66,13 +81,12 @@ def weight(client: TestClient, address: str, language: str) -> tuple[int, int]:
     links = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', page))
     scripts = {"/static/page.js"} & links
     while scripts:  # a module brings others along
-        texts = [client.get(script).text for script in scripts]
-        scripts = {f"/static/{name}" for text in texts for name in re.findall(r'from "\./([\w.]+)"', text)} - links
+        scripts = set().union(*(modules_of(client, script) for script in scripts)) - links
         links |= scripts
     charts = {link for link in links if assets.plotly_name() in link}
     figures = {html.unescape(figure) for figure in re.findall(r'data-figure="([^"]+)"', page)}
-    before = transferred(address) + sum(map(transferred, links - charts))
-    return before, before + sum(map(transferred, charts | figures))
+    before = transferred(address) + sum(transferred_file(client, link) for link in links - charts)
+    return before, before + sum(transferred_file(client, link) for link in charts) + sum(map(transferred, figures))
 
 
 @pytest.mark.parametrize(

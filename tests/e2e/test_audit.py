@@ -40,7 +40,7 @@ def changed(swept, *statements: str) -> Iterator[Path]:
     copy.unlink()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_every_run_of_a_sweep_gives_itself_again(swept, run_ids):
     assert len(run_ids) == 3
     for run_id in run_ids:

@@ -12,7 +12,7 @@ import build_shaders
 KEPT = build_shaders.FOLDER / "spirv"
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 @pytest.mark.skipif(
     not os.environ.get("CI") and not (shutil.which("glslangValidator") and shutil.which("spirv-val")),
     reason="glslangValidator or spirv-val is not installed",

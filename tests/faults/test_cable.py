@@ -24,7 +24,7 @@ from powerlab.store.writes.sweeps import create_sweep
 from powerlab_agent.state import Identity
 from server_examples import capabilities, device
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 ROUNDS = int(os.environ.get("POWERLAB_FAULT_CABLES", "1"))
 PORT = 8765

@@ -14,7 +14,7 @@ import pytest
 
 from faults.lives import NEVER, PLAN
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 KILLS = int(os.environ.get("POWERLAB_FAULT_SERVER_KILLS", "1"))
 

@@ -17,7 +17,7 @@ from faults.lives import FAULTS, PLAN, Shim, start_lives
 from postgres_cluster import Cluster, running_cluster
 from powerlab.store import Store, open_store
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 RESTARTS = int(os.environ.get("POWERLAB_FAULT_DATABASE_RESTARTS", "3"))
 _SETTINGS = ("shared_buffers=16MB", "max_connections=40")

@@ -35,7 +35,7 @@ def test_it_is_committed_with_the_outputs_of_one_execution() -> None:
     assert sum(PLOTLY in output.get("data", {}) for output in outputs) == 2
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_every_cell_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "state"))
     made = code_cells(write_notebook.executed(NOTEBOOK, tmp_path))

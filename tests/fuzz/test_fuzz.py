@@ -22,7 +22,7 @@ from fuzz.mutate import MAX_BYTES, mutated
 from powerlab.engine import Session
 from powerlab.engine.ops import SUPPORTED
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=1)
 
 HERE = Path(__file__).parent
 CORPUS = [path.read_bytes() for path in sorted((HERE / "corpus").iterdir())]

@@ -95,7 +95,7 @@ def _briefly(words: list[str]) -> list[str]:
     return ["0.2" if before in {"--duration", "--idle"} else word for before, word in zip(["", *words], words)]  # noqa: B905
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_the_tutorial_works(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,10 +44,11 @@ def usable(sysroot: Sysroot) -> list[Knob]:
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_every_offered_name_is_parsed_into_the_same_mode(tree: Tree, name: str) -> None:
-    for knob in usable(tree(name)):
+    knobs = usable(tree(name))
+    for knob in knobs:
         for mode in knob.modes(tree(name)):
             assert knob.parse(tree(name), mode.name) == mode
-            others = [other for other in usable(tree(name)) if other.parse(tree(name), mode.name) is not None]
+            others = [other for other in knobs if other.parse(tree(name), mode.name) is not None]
             assert others == [knob], "a name belongs to one knob"
 
 

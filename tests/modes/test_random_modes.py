@@ -76,7 +76,7 @@ def without_live_values(content: dict[str, str]) -> dict[str, str]:
     return {path: text for path, text in content.items() if not path.endswith(("emc/rate", "clk_update_rate"))}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=0.5)
 def test_after_any_modes_every_file_is_as_before(any_board: Sysroot, state_dir: Path, content_of: Content) -> None:
     luck = random.Random(11)
     leave_by_hand(any_board, luck)

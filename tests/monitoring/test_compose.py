@@ -124,7 +124,7 @@ def swept(stack: Stack) -> Stack:
     return stack
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_a_sweep_on_the_simulated_board_is_measured_and_scraped(swept: Stack) -> None:
     ((labels, watts),) = swept.prometheus.query("powerlab_newest_run_power_watts")
     assert watts > 1.0
@@ -146,7 +146,7 @@ def test_a_sweep_on_the_simulated_board_is_measured_and_scraped(swept: Stack) ->
     assert {labels["provenance"] for labels, _ in temperatures} == {"simulated"}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 def test_what_an_agent_says_of_its_disk_is_shown_by_device(swept: Stack) -> None:
     found = {}
     for query in queries():
@@ -158,14 +158,14 @@ def test_what_an_agent_says_of_its_disk_is_shown_by_device(swept: Stack) -> None
     assert found == {"backlog_runs": 3, "backlog_refused_runs": 2, "backlog_bytes": 5e6, "shed_runs_total": 4}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 @pytest.mark.parametrize("query", queries(), ids=lambda query: f"{query.board}: {query.panel}")
 def test_a_panel_has_something_to_show(swept: Stack, query: Query) -> None:
     expression = query.filled(device=swept.device, instance=".*", __rate_interval="1m")
     assert swept.prometheus.wait_for(expression)  # between two jobs there is none in hand
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=1)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_variable_has_something_to_choose(swept: Stack, path: Path) -> None:
     for variable in read(path)["templating"]["list"]:
@@ -174,5 +174,6 @@ def test_a_variable_has_something_to_choose(swept: Stack, path: Path) -> None:
             assert all(label in labels for labels, _ in swept.prometheus.wait_for(selector))
 
 
+@pytest.mark.campaign(minutes=1)
 def test_without_a_token_the_server_shows_no_metrics(stack: Stack) -> None:
     assert http_answer("GET", f"{stack.server}/metrics").status == 401

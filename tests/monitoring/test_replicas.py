@@ -24,6 +24,8 @@ from prometheus_server import wait_for_answer
 from server_database import fill
 from server_examples import PLAN, capabilities, device, runs_of
 
+pytestmark = pytest.mark.campaign(minutes=0.5)
+
 
 @contextmanager
 def replica(database: str, folder: Path) -> Iterator[str]:
@@ -63,7 +65,6 @@ def post(server: str, path: str, message: object) -> bytes:
     return reply.data
 
 
-@pytest.mark.campaign
 def test_both_answer_every_question_alike(replicas: tuple[str, str]) -> None:
     one, other = replicas
     (sweep, *_) = json.loads(get(one, "/api/v1/sweeps"))["items"]
@@ -82,7 +83,6 @@ def test_both_answer_every_question_alike(replicas: tuple[str, str]) -> None:
         assert get(one, path) == get(other, path), path
 
 
-@pytest.mark.campaign
 def test_what_one_was_told_the_other_knows_and_a_job_goes_on_there(replicas: tuple[str, str]) -> None:
     one, other = replicas
     code = decode(post(one, "/enrolment-codes", {}), EnrolmentCode).code

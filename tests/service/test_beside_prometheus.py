@@ -13,7 +13,7 @@ from bench.service.beside_prometheus import blocks, measure, metric_of, show
 from powerlab.protocol.chunks import split
 from prometheus_server import running_prometheus
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 LATE_NS = np.random.default_rng(0).integers(0, 60_000, 1000)
 

@@ -15,7 +15,7 @@ from bench.service.fleet import Load, unleash
 from bench.service.server import a_database, running_server
 from powerlab.store import open_store
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=0.5)
 
 _HABITS = Habits(run_s=0.05, wait_s=5.0, death=0.02, forgets=0.3, away_s=0.2, repeats=0.2)
 
