@@ -378,6 +378,18 @@ class Builder:
         self._blocked[name] = self._blocked[source].seen_as(replace(flat, h=h, w=w, row=w * flat.pixel))
         return True
 
+    def keeps_channels(self, source: str, name: str, first: int) -> bool:
+        """Let ``name`` be the channels of ``source`` from ``first`` on, if they fill blocks of it; return whether."""
+        held, width, channels = self._blocked[source], self.tier.vector_width, self.graph.shape(name)[1]
+        halo = held.layout.halo
+        if first % width or (channels % width and first + channels != held.layout.c) or name in self._places:
+            return False
+        if halo.union(self.halo(name)) != halo:
+            return False
+        layout = replace(held.layout, c=channels, blocks=divide_up(channels, width))
+        self._blocked[name] = held.seen_as(layout, first // width * layout.plane)
+        return True
+
     def alias_planar(self, name: str, tensor: Tensor) -> None:
         """Let ``name`` be another view of memory that is already written."""
         self._planar[name] = tensor

@@ -68,6 +68,8 @@ def lower_slice(builder: Builder, node: Node) -> None:
     starts, steps = integers(node, "starts"), integers(node, "steps")
     channels = len(x) == _IMAGE_AXES and x[0] == out[0] and x[2:] == out[2:] and set(steps) == {1}
     if channels and builder.lies_in_blocks(node.inputs[0]):
+        if builder.keeps_channels(node.inputs[0], node.outputs[0], starts[1]):
+            return
         source = builder.blocked(node.inputs[0])
         builder.emit(
             "move_channels", node, builder.new_blocked(node.outputs[0]), source, numbers=[starts[1], 0, out[1]]

@@ -1,6 +1,6 @@
 """Operators that only steps of training have: no file may hold them, gradients' rules add them.
 
-They are in the form in which they are lowered, so no pass touches them.
+They are in the form in which they are lowered, so no pass touches them but that of :mod:`powerlab.engine.training`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ TRAINING: dict[str, Operator] = {
 
 - ``AveragePoolGradient``, ``MaxPoolGradient``, ``GlobalAveragePoolGradient``: of what a pool read, if it looks at it,
   and the gradient of its result.
-- ``BatchNorm``: of images, scale, shift, running mean and variance; gives the normalised images, both running ones
-  after, the batch's mean, and one over its deviation. ``BatchNormGradient``: of its images, the gradient of its result,
-  scale, the batch's mean and one over its deviation; gives the gradients of images, scale and shift.
+- ``BatchNorm``: of images, scale, shift, running mean and variance; gives the normalised images, clamped, both running
+  ones after, the batch's mean, and one over its deviation. ``BatchNormGradient``: of its images, the gradient of its
+  result, scale, shift, the batch's mean and one over its deviation, with the norm's clamp; gives the gradients of
+  images, scale and shift. To that of images a seventh input is added.
 - ``ChannelSums``: of images, the sum of all pixels of each channel.
 - ``ClampGradient``: of what an activation made and its gradient.
 - ``ConvWeightGradient``: of a convolution's images and the gradient of its result.

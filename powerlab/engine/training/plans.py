@@ -19,6 +19,7 @@ from powerlab.engine.program.storage import Space
 from powerlab.engine.runtime.arena import lay_out
 from powerlab.engine.runtime.plan import build_plans
 from powerlab.engine.target.tiers import BF16, FP32, Tier, choose_tier
+from powerlab.engine.training.norms import fuse_norms
 
 FLOAT_BYTES = 4
 
@@ -83,7 +84,7 @@ class StepPlan:
     """
 
     def __init__(self, graph: Graph, tier: Tier, threads: int, *, in_place: bool = False) -> None:
-        lowered = optimise(graph, chained=False)
+        lowered = fuse_norms(optimise(graph, chained=False))
         self._name, self._tier = graph.name, tier
         self._inputs, self._outputs = lowered.inputs, lowered.outputs
         prepared = prepare(lowered, tier, threads)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.normalisation import normalised_groups
 from powerlab.engine.ops.row_norms import first_axis
@@ -31,8 +32,9 @@ def _through(tape: Tape, scaled: str, normalised: str, deviation: str, axes: str
 
 def batch_norm_gradient(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Take the batch's statistics as functions of the input; the running ones have no gradient."""
-    source, scale = view.node.inputs[:2]
-    return tape.several("BatchNormGradient", source, gradients[0], scale, *view.node.outputs[3:], made=3)
+    source, *a_channel = view.node.inputs[:3]
+    own = (*a_channel, *view.node.outputs[3:])
+    return tape.several("BatchNormGradient", source, gradients[0], *own, made=3, clamp=NO_CLAMP)
 
 
 def _layer_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:

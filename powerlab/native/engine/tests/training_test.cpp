@@ -144,7 +144,8 @@ std::vector<double> random_channels(int count, double low, Random& random) {
   return values;
 }
 
-void check_batch_norm(const KernelTable& table, Random& random, Report& report) {
+// activates: with a ReLU behind the norm, and a tensor that is added to the gradient.
+void check_batch_norm(const KernelTable& table, bool activates, Random& random, Report& report) {
   const int v = table.vector_width;
   auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * v), random.whole(2, 7), random.whole(1, 7), random);
   for (double& value : x.values) value = static_cast<float>(value + 20);  // far from 0, where squares would cancel
@@ -155,7 +156,14 @@ void check_batch_norm(const KernelTable& table, Random& random, Report& report) 
   reference::Tensor out(x.n, x.c, x.h, x.w), dx(x.n, x.c, x.h, x.w);
   const double epsilon = 1e-3, kept = 0.75;
   reference::batch_norm(x, scale, shift, epsilon, mean, variance, out);
-  reference::batch_norm_gradient(x, dy, scale, epsilon, of_scale, of_shift, dx);
+  auto passed = dy;
+  const auto more = random_tensor(x.n, x.c, x.h, x.w, random);
+  for (std::size_t i = 0; activates && i < out.values.size(); ++i) {
+    if (out.values[i] <= 0) passed.values[i] = 0;
+    out.values[i] = std::max(out.values[i], 0.0);
+  }
+  reference::batch_norm_gradient(x, passed, scale, epsilon, of_scale, of_shift, dx);
+  for (std::size_t i = 0; activates && i < dx.values.size(); ++i) dx.values[i] += more.values[i];
   std::vector<double> moved_mean, moved_variance, inverse;
   for (std::size_t c = 0; c < mean.size(); ++c) {
     moved_mean.push_back(kept * old_mean[c] + (1 - kept) * mean[c]);
@@ -163,11 +171,17 @@ void check_batch_norm(const KernelTable& table, Random& random, Report& report) 
     inverse.push_back(1 / std::sqrt(variance[c] + epsilon));
   }
   Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 1)), gradient(x.n, x.c, x.h, x.w, v, random.whole(0, 1));
+  Placed summand(x.n, x.c, x.h, x.w, v, random.whole(0, 1));
   in.put(x);
   gradient.put(dy);
+  summand.put(more);
+  const View& rows = summand.view;
+  const Strided added = strided(rows.data, {rows.n, rows.blocks, rows.h, std::int64_t{rows.w} * v},
+                                {rows.image, rows.plane, rows.row, 1});
   Line scales(scale), shifts(shift), means(old_mean), variances(old_variance), exact_mean(mean), exact_inverse(inverse);
   Step step = open_step();
   step.slope = 1;
+  if (activates) step.low = 0;
   step.alpha = static_cast<float>(epsilon);
   step.beta = static_cast<float>(kept);
   step.x = in.view;
@@ -180,20 +194,22 @@ void check_batch_norm(const KernelTable& table, Random& random, Report& report) 
     step.operand_count = 8;
     step.out = normalised.view;
     run_kernel(table, "batch_norm", step, threads);
-    const std::string name = named(table, "batch_norm", x) + " on " + std::to_string(threads);
+    const std::string name =
+        named(table, activates ? "batch_norm with ReLU" : "batch_norm", x) + " on " + std::to_string(threads);
     report.check(name, error(normalised, out), kTolerance);
     report.check(name + ", running mean", made[0].error(moved_mean), kTolerance);
     report.check(name + ", running variance", made[1].error(moved_variance), kTolerance);
     report.check(name + ", mean", made[2].error(mean), kTolerance);
     report.check(name + ", deviation", made[3].error(inverse), kTolerance);
     report.check(name + ", written outside", written_outside(normalised), 0);
-    const Strided back[] = {made[0].tensor, made[1].tensor, scales.tensor, exact_mean.tensor, exact_inverse.tensor};
+    const Strided back[] = {made[0].tensor,    made[1].tensor,       scales.tensor, shifts.tensor,
+                            exact_mean.tensor, exact_inverse.tensor, added};
     Placed given(x.n, x.c, x.h, x.w, v, 1);
     Step backwards = step;
     backwards.y = gradient.view;
     backwards.out = given.view;
     backwards.operands = back;
-    backwards.operand_count = 5;
+    backwards.operand_count = activates ? 7 : 6;
     run_kernel(table, "batch_norm_gradient", backwards, threads);
     report.check(name + ", gradient", error(given, dx), kTolerance);
     report.check(name + ", gradient of scale", made[0].error(of_scale), kTolerance);
@@ -386,8 +402,13 @@ void check_updates(const KernelTable& table, Random& random, Report& report) {
 void check_packing(const KernelTable& table, Random& random, Report& report) {
   const int v = table.vector_width, lanes = random.coin() ? v : random.whole(1, v), most = random.whole(1, 4);
   const Groups g = random_groups(v, random);
-  const int kh = random.whole(1, 3), kw = random.whole(1, 3);
+  const bool point = random.coin(), turned = random.coin();  // as backwards, where outputs lie side by side
+  const int kh = point ? 1 : random.whole(1, 3), kw = point ? 1 : random.whole(1, 3);
   Line weights(std::vector{g.groups, g.outputs, g.inputs, kh, kw});
+  if (turned) {
+    weights.tensor.stride[1] = std::int64_t{kh} * kw;
+    weights.tensor.stride[2] = std::int64_t{g.outputs} * kh * kw;
+  }
   for (std::size_t i = 0; i < weights.memory.size(); ++i) weights.memory[i] = static_cast<float>(random.next());
   const int outputs = g.outputs * g.merged, inputs = g.inputs * g.merged, blocks = (outputs + v - 1) / v;
   const int units = (blocks + most - 1) / most;
@@ -400,7 +421,9 @@ void check_packing(const KernelTable& table, Random& random, Report& report) {
             for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
               const bool own = o < outputs && o / g.outputs == i / g.inputs;
               const int of = group * g.merged + i / g.inputs;
-              const int at = ((of * g.outputs + o % g.outputs) * g.inputs + i % g.inputs) * kh * kw + tap;
+              const int out = o % g.outputs, in = i % g.inputs;
+              const int pair = turned ? in * g.outputs + out : out * g.inputs + in;
+              const int at = (of * g.outputs * g.inputs + pair) * kh * kw + tap;
               expected.push_back(own ? static_cast<double>(weights.memory[static_cast<std::size_t>(at)]) : 0.0);
             }
           }
@@ -457,7 +480,7 @@ void check_training(const KernelTable& table, Report& report) {
   Random random(23);
   for (int round = 0; round < kRounds; ++round) {
     check_weight_gradient(table, random, report);
-    check_batch_norm(table, random, report);
+    for (const bool activates : {false, true}) check_batch_norm(table, activates, random, report);
     check_pool_gradients(table, random, report);
     check_activations(table, random, report);
     check_packing(table, random, report);

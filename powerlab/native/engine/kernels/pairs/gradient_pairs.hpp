@@ -48,6 +48,7 @@ struct PairProducts {
   static inline GradientTile inputs(GradientTile t, float* room) {
     pair_pixels(t.x, t.x_row, t.x_pixel, t, room);
     t.x = room;
+    t.x_next = 0;
     t.x_pixel = kWidth;
     t.pixels = (t.rows * t.pixels + 1) / 2;
     t.rows = 1;

@@ -3,9 +3,11 @@
 // rows among each other in doubles, so that no sum is long.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/training/gradients.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr int kNormOperands = 6;  // of a gradient, that are one number a channel
 
 // Two sums a channel over the pixels of one block.
 struct ChannelSums {
@@ -41,6 +43,17 @@ static inline float* channel_of(const Strided& v, std::int64_t channel) {
   return static_cast<float*>(v.data) + channel * v.stride[0];
 }
 
+// What a batch normalisation multiplies a block's pixels with, and adds: the same numbers forwards and backwards.
+struct NormBlock {
+  alignas(4 * kWidth) float scales[kWidth] = {}, shifts[kWidth] = {};
+};
+static inline void put_channel(NormBlock& block, std::int64_t lane, float scale, float shift, float mean,
+                               float inverse) {
+  const double steep = static_cast<double>(scale) * static_cast<double>(inverse);
+  block.scales[lane] = static_cast<float>(steep);
+  block.shifts[lane] = static_cast<float>(static_cast<double>(shift) - static_cast<double>(mean) * steep);
+}
+
 // out = activate((x - mean) / deviation * scale + shift), by the mean and variance of all pixels of a channel.
 //
 // operands, one number a channel each: written are the running mean and variance, the mean of the batch, and one over
@@ -60,7 +73,7 @@ static void batch_norm(const Step& s, int thread, int threads) {
         second += apart * apart;
       });
     });
-    alignas(4 * kWidth) float scales[kWidth] = {}, shifts[kWidth] = {};
+    NormBlock norm;
     for (int lane = 0; lane < kWidth && block * kWidth + lane < s.x.c; ++lane) {
       const std::int64_t c = block * kWidth + lane;
       const double moved = sums.first[lane] / pixels, square = sums.second[lane] / pixels - moved * moved;
@@ -73,11 +86,10 @@ static void batch_norm(const Step& s, int thread, int threads) {
           static_cast<float>(kept * static_cast<double>(*channel_of(s.operands[7], c)) + (1 - kept) * variance);
       *channel_of(s.operands[2], c) = static_cast<float>(mean);
       *channel_of(s.operands[3], c) = static_cast<float>(inverse);
-      const double scale = static_cast<double>(*channel_of(s.operands[4], c)) * inverse;
-      scales[lane] = static_cast<float>(scale);
-      shifts[lane] = static_cast<float>(static_cast<double>(*channel_of(s.operands[5], c)) - mean * scale);
+      put_channel(norm, lane, *channel_of(s.operands[4], c), *channel_of(s.operands[5], c), static_cast<float>(mean),
+                  static_cast<float>(inverse));
     }
-    const Vec scale = load(scales), shift = load(shifts);
+    const Vec scale = load(norm.scales), shift = load(norm.shifts);
     for_rows(s.x, [&](std::int64_t n, std::int64_t y) {
       const float* x = row_start(s.x, {n, block, y});
       float* out = row_start(s.out, {n, block, y});
@@ -88,30 +100,43 @@ static void batch_norm(const Step& s, int thread, int threads) {
   }
 }
 
-// What a batch normalisation of x gives back for y, the gradient of its result: out, the gradient of x.
-//
-// operands, one number a channel each: written are the gradients of scale and shift; read are the scale, the batch's
-// mean, and one over its deviation.
-static void batch_norm_gradient(const Step& s, int thread, int threads) {
+// The gradient of what the normalisation itself made, from that of its result: `Activates` says whether these differ.
+// What it made is computed again, from what is read anyway.
+template <bool Activates>
+static inline Vec gradient_of_norm(Vec gradient, Vec x, Vec scale, Vec shift, const Step& s) {
+  if constexpr (!Activates) return gradient;
+  return activation_gradient(activate(x * scale + shift, s), gradient, s);
+}
+
+template <bool Activates>
+static void norm_gradient(const Step& s, int thread, int threads) {
   const Range own = share(s.x.blocks, thread, threads);
   const double pixels = static_cast<double>(s.x.n) * s.x.h * s.x.w;
+  const Strided* summand = s.operand_count > kNormOperands ? &s.operands[kNormOperands] : nullptr;
   for (std::int64_t block = own.begin; block < own.end; ++block) {
     alignas(4 * kWidth) float means[kWidth] = {}, steep[kWidth] = {}, bent[kWidth] = {}, level[kWidth] = {};
     const std::int64_t left = s.x.c - block * kWidth, lanes = left < kWidth ? left : kWidth;
-    for (int lane = 0; lane < lanes; ++lane) means[lane] = *channel_of(s.operands[3], block * kWidth + lane);
-    const Vec mean = load(means);
+    NormBlock norm;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const std::int64_t c = block * kWidth + lane;
+      means[lane] = *channel_of(s.operands[4], c);
+      put_channel(norm, lane, *channel_of(s.operands[2], c), *channel_of(s.operands[3], c), means[lane],
+                  *channel_of(s.operands[5], c));
+    }
+    const Vec mean = load(means), scales = load(norm.scales), shifts = load(norm.shifts);
     ChannelSums sums{};
     for_rows(s.x, [&](std::int64_t n, std::int64_t y) {
       const float *x = row_start(s.x, {n, block, y}), *dy = row_start(s.y, {n, block, y});
       add_row(sums, s.x.w, [&](std::int64_t at, Vec& first, Vec& second) {
-        const Vec gradient = load(dy + at * kWidth);
+        const Vec v = load(x + at * kWidth);
+        const Vec gradient = gradient_of_norm<Activates>(load(dy + at * kWidth), v, scales, shifts, s);
         first += gradient;
-        second += gradient * (load(x + at * kWidth) - mean);
+        second += gradient * (v - mean);
       });
     });
     for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t c = block * kWidth + lane;
-      const double inverse = static_cast<double>(*channel_of(s.operands[4], c));
+      const double inverse = static_cast<double>(*channel_of(s.operands[5], c));
       const double scale = static_cast<double>(*channel_of(s.operands[2], c)) * inverse;
       *channel_of(s.operands[0], c) = static_cast<float>(sums.second[lane] * inverse);
       *channel_of(s.operands[1], c) = static_cast<float>(sums.first[lane]);
@@ -123,12 +148,32 @@ static void batch_norm_gradient(const Step& s, int thread, int threads) {
     for_rows(s.x, [&](std::int64_t n, std::int64_t y) {
       const float *x = row_start(s.x, {n, block, y}), *dy = row_start(s.y, {n, block, y});
       float* out = row_start(s.out, {n, block, y});
-      for (std::int64_t at = 0; at < s.x.w; ++at) {
-        const Vec gradient = load(dy + at * kWidth);
-        store(out + at * kWidth, gradient * of_gradient + ((load(x + at * kWidth) - mean) * of_x + of_both));
+      const auto gradient_at = [&](std::int64_t at) {
+        const Vec v = load(x + at * kWidth);
+        const Vec gradient = gradient_of_norm<Activates>(load(dy + at * kWidth), v, scales, shifts, s);
+        return gradient * of_gradient + ((v - mean) * of_x + of_both);
+      };
+      if (summand) {
+        const float* more = static_cast<const float*>(summand->data) + n * summand->stride[0] +
+                            block * summand->stride[1] + y * summand->stride[2];
+        for (std::int64_t at = 0; at < s.x.w; ++at) {
+          store(out + at * kWidth, gradient_at(at) + load(more + at * kWidth));
+        }
+      } else {
+        for (std::int64_t at = 0; at < s.x.w; ++at) store(out + at * kWidth, gradient_at(at));
       }
     });
   }
+}
+
+// What a batch normalisation of x gives back for y, the gradient of its activated result: out, the gradient of x.
+//
+// operands, one number a channel each: written are the gradients of scale and shift; read are the scale, the shift, the
+// batch's mean, and one over its deviation. One more, if there is one, is added to out: [image][block][row][pixel and
+// channel].
+static void batch_norm_gradient(const Step& s, int thread, int threads) {
+  const bool open = s.slope == 1 && s.low == -__builtin_inff() && s.high == __builtin_inff();
+  (open ? norm_gradient<false> : norm_gradient<true>)(s, thread, threads);
 }
 
 // The sum of all pixels of each channel of x. operands: the sums.

@@ -9,6 +9,10 @@
 // The pieces are added up in scratch, so that no sum is longer than a piece and the number of pieces. Threads share
 // weights, never pixels: the order of a sum depends on the sizes alone.
 //
+// Several input blocks read a piece of a 1 x 1 convolution in turn, each in a plane of its own: the processor does not
+// see where they go on, so a tile fetches the pixels of the next piece. Bursts of prefetches, and those of dy, were
+// slower; a kernel with more taps reads its pixels often enough.
+//
 // Products says what a lane of x is and how it is multiplied, and brings the dy and x of a piece into that form, for
 // which it takes kRoom floats of scratch.
 #pragma once
@@ -32,13 +36,14 @@ struct GradientTile {
   const float *x, *dy;
   std::int64_t x_row, x_pixel, dy_row, dy_plane;
   std::int64_t rows, pixels;
-  float* sums;  // [lane][block][v]
+  std::int64_t x_next;  // from a pixel to that of the next piece, which is fetched meanwhile; 0: nothing is
+  float* sums;          // [lane][block][v]
 };
 
 template <typename Products, int B, int C>
 static __attribute__((noinline)) void gradient_tile(const GradientTile& t) {
   Vec acc[B][C] = {};
-  const std::int64_t x_pixel = t.x_pixel, dy_plane = t.dy_plane;
+  const std::int64_t x_pixel = t.x_pixel, dy_plane = t.dy_plane, x_next = t.x_next;
   for (std::int64_t row = 0; row < t.rows; ++row) {
     const float *x = t.x + row * t.x_row, *dy = t.dy + row * t.dy_row;
     POWERLAB_UNROLL_BY_2
@@ -46,6 +51,7 @@ static __attribute__((noinline)) void gradient_tile(const GradientTile& t) {
       Vec d[B];
       POWERLAB_UNROLL
       for (int b = 0; b < B; ++b) d[b] = load(dy + b * dy_plane);
+      __builtin_prefetch(x + x_next);
       POWERLAB_UNROLL
       for (int c = 0; c < C; ++c) {
         const typename Products::Lane value = Products::lane(x + c);
@@ -107,6 +113,7 @@ static void sum_gradients(const Step& s, const GradientUnit& u, std::int64_t in_
   const std::int64_t sum_floats = u.outs * kWidth * kWidth;  // of an input block at one tap
   for (std::int64_t i = 0; i < u.ins * s.kernel_w * sum_floats; ++i) sums[i] = 0.0f;
   const Range rows = gradient_rows(s, u.ky);
+  const std::int64_t taps = std::int64_t{s.kernel_h} * s.kernel_w;
   const std::int64_t width = s.y.w, pieces = (width + kGradientPixels - 1) / kGradientPixels;
   const std::int64_t together = pieces > 1 ? 1 : kGradientPixels / width;  // rows of a piece
   for (std::int64_t n = 0; n < s.x.n; ++n) {
@@ -118,6 +125,7 @@ static void sum_gradients(const Step& s, const GradientUnit& u, std::int64_t in_
         t.pixels = end - begin;
         t.x_row = s.x.row * s.stride_h;
         t.x_pixel = s.x.pixel * s.stride_w;
+        t.x_next = taps > 1 ? 0 : pieces > 1 ? t.pixels * t.x_pixel : together * t.x_row;
         t.dy_row = s.y.row;
         t.dy_plane = s.y.plane;
         t.dy = s.y.data + n * s.y.image + (u.group * out_blocks + u.first_out) * s.y.plane + row * s.y.row +

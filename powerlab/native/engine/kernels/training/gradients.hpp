@@ -6,20 +6,22 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// Of activate(): x is its result. The gradient passes where the result lies inside the bounds, times the slope where it
-// is below 0.
+// Of activate(): the gradient passes where what that made lies inside the bounds, times the slope where it is below 0.
+static inline Vec activation_gradient(Vec made, Vec gradient, const Step& s) {
+  const Vec zero{}, sloped = made < zero ? gradient * broadcast(s.slope) : gradient;
+  return ((made > broadcast(s.low)) & (made < broadcast(s.high))) ? sloped : zero;
+}
+
+// Of activate(): x is its result.
 static void clamp_gradient(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t count = s.out.w * static_cast<std::int64_t>(kWidth);
-  const Vec low = broadcast(s.low), high = broadcast(s.high), slope = broadcast(s.slope), zero{};
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row r = row_of(unit, s.out);
     const float *x = row_start(s.x, r), *y = row_start(s.y, r);
     float* out = row_start(s.out, r);
     for (std::int64_t i = 0; i < count; i += kWidth) {
-      const Vec made = load(x + i), gradient = load(y + i);
-      const Vec sloped = made < zero ? gradient * slope : gradient;
-      store(out + i, ((made > low) & (made < high)) ? sloped : zero);
+      store(out + i, activation_gradient(load(x + i), load(y + i), s));
     }
   }
 }

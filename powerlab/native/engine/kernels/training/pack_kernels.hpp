@@ -2,6 +2,7 @@
 // front of the one that reads them. What a model keeps as it is was packed when it was loaded (codegen/pack.py).
 #pragma once
 
+#include "kernels/transpose_tile.hpp"
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -18,12 +19,27 @@ static void pack_kernels(const Step& s, int thread, int threads) {
   const std::int64_t blocks = (outputs + kWidth - 1) / kWidth, units = (blocks + most - 1) / most;
   const std::int64_t in_blocks = (inputs + lanes - 1) / lanes;
   const Range own = share(w.size[0] / merged * units * in_blocks, thread, threads);
+  const bool by_outputs = w.stride[1] < w.stride[2];  // what lies together in memory is read together
   for (std::int64_t i = own.begin; i < own.end; ++i) {
-    const std::int64_t group = i / in_blocks / units, unit = i / in_blocks % units, block = i % in_blocks;
+    const std::int64_t group = i / in_blocks / units, rest = i % (in_blocks * units);
+    const std::int64_t unit = by_outputs ? rest % units : rest / in_blocks;
+    const std::int64_t block = by_outputs ? rest / units : rest % in_blocks;
     const std::int64_t begin = unit * blocks / units, row = ((unit + 1) * blocks / units - begin) * kWidth;
     const std::int64_t left = inputs - block * lanes, some = left < lanes ? left : lanes;
     float* to = static_cast<float*>(s.operands[0].data) + (group * blocks + begin) * kWidth * inputs * taps +
                 block * lanes * taps * row;
+    const bool whole = merged == 1 && begin * kWidth + row <= outputs;
+    if (whole && taps == 1 && w.stride[2] == 1 && some == kWidth) {
+      const float* source = from + group * w.stride[0] + block * lanes + begin * kWidth * w.stride[1];
+      for (std::int64_t o = 0; o < row; o += kWidth) {
+        Vec tile[kWidth];
+        for (int output = 0; output < kWidth; ++output)
+          tile[output] = load_unaligned(source + (o + output) * w.stride[1]);
+        transpose_tile(tile);
+        for (int lane = 0; lane < kWidth; ++lane) store(to + lane * row + o, tile[lane]);
+      }
+      continue;
+    }
     for (std::int64_t lane = 0; lane < some; ++lane) {
       const std::int64_t input = block * lanes + lane, part = input / w.size[2];
       // The outputs of this group that read the input are those of its part of the merged ones.
@@ -32,6 +48,10 @@ static void pack_kernels(const Step& s, int thread, int threads) {
         const float* source = from + (group * merged + part) * w.stride[0] + input % w.size[2] * w.stride[2] +
                               tap / w.size[4] * w.stride[3] + tap % w.size[4] * w.stride[4];
         float* line = to + (tap * some + lane) * row;
+        if (whole && w.stride[1] == 1) {
+          for (std::int64_t o = 0; o < row; o += kWidth) store(line + o, load_unaligned(source + begin * kWidth + o));
+          continue;
+        }
         for (std::int64_t o = 0; o < row; ++o) {
           const std::int64_t output = begin * kWidth + o;
           line[o] = output < first || output >= last ? 0.0f : source[(output - first) * w.stride[1]];
