@@ -104,6 +104,26 @@ def test_an_activation_that_others_read_stays():
     assert operators(fuse_norms(graph))["Clamp"] == operators(graph)["Clamp"] == 1
 
 
+def test_a_sum_stays_behind_what_reads_the_gradient_of_a_computed_scale(monkeypatch):
+    """The scale is computed after what is normalised, so its gradient goes on before that of the images is whole."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], "c"),
+        helper.make_node("Mul", ["factors", "shift"], ["scale"], "scale"),
+        helper.make_node("BatchNormalization", ["c", "scale", "shift", "mean", "variance"], ["n"], "n"),
+        helper.make_node("Add", ["n", "c"], ["y"], "y"),
+    ]
+    constants = {name: np.ones(5, np.float32) for name in ("shift", "mean", "variance")}
+    constants |= {"w": normal(5, IMAGES[1], 1, 1), "factors": 1 + np.abs(normal(5))}
+    network, labels = load_bytes(onnx_bytes(nodes, {"x": IMAGES}, constants=constants)), normal(3, 5, 6, 7)
+    fused = TrainingSession(network, "mse", threads=1)
+    monkeypatch.setattr(plans, "fuse_norms", lambda graph: graph)
+    apart = TrainingSession(network, "mse", threads=1)
+    for session in (fused, apart):
+        session.step({"x": normal(*IMAGES)}, labels)
+    for name, gradient in apart.gradients().items():
+        np.testing.assert_allclose(fused.gradients()[name], gradient, rtol=1e-5, atol=1e-7, err_msg=name)
+
+
 def test_parts_of_a_joined_gradient_are_read_where_they_lie():
     kernels = [
         session.kernels()

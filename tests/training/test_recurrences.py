@@ -14,7 +14,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ir.shapes import infer
-from powerlab.engine.training import Adam, TrainingSession
+from powerlab.engine.training import Adam, TrainingSession, session
+from powerlab.engine.training.step import training_step
 
 STEPS, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
@@ -113,3 +114,20 @@ def test_other_recurrences_are_refused():
     clipped = Node(lstm.op_type, lstm.name, lstm.inputs, lstm.outputs, {**lstm.attributes, "clip": 1.0})
     with pytest.raises(PowerlabError, match=r"LSTM node 'lstm' cannot be trained: .* without clip"):
         TrainingSession(graph.rewritten([clipped, *graph.nodes[1:]]), threads=1)
+
+
+def composed_step(*arguments, whole_cells, **more):
+    assert whole_cells
+    return training_step(*arguments, **more)
+
+
+def test_an_lstms_whole_cells_have_the_gradients_of_what_they_are_composed_of(monkeypatch):
+    x, target = (np.random.default_rng(9).standard_normal((2, 32, 256)).astype(np.float32) for _ in range(2))
+    whole = TrainingSession("lstm2", "mse", batch_size=2, threads=1)
+    monkeypatch.setattr(session, "training_step", composed_step)
+    composed = TrainingSession("lstm2", "mse", batch_size=2, threads=1)
+    losses = [one.step(x, target) for one in (whole, composed)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    for name, gradient in composed.gradients().items():
+        scale = np.abs(gradient).max()
+        np.testing.assert_allclose(whole.gradients()[name], gradient, rtol=0, atol=1e-5 * scale, err_msg=name)

@@ -79,6 +79,7 @@ from powerlab.engine.codegen.training.layers import (
     lower_lrn_gradient,
     lower_max_pool_gradient,
 )
+from powerlab.engine.codegen.training.recurrent import lower_lstm_cell, lower_lstm_cell_gradient
 from powerlab.engine.codegen.training.updates import lower_adam_update, lower_sgd_update
 from powerlab.engine.codegen.transpose import lower_transpose
 from powerlab.engine.ir.graph import Graph, Node, quoted
@@ -128,6 +129,8 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "LRN": lower_lrn,
     "LRNGradient": lower_lrn_gradient,
     "LogSoftmax": lower_log_softmax,
+    "LstmCell": lower_lstm_cell,
+    "LstmCellGradient": lower_lstm_cell_gradient,
     "MaxPool": lower_max_pool,
     "MaxPoolGradient": lower_max_pool_gradient,
     "Multiply": lower_multiply,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from powerlab.engine.ops.base import Operator, same_as_input
 from powerlab.engine.ops.gradients.normalisation import batch_norm_gradient
+from powerlab.engine.ops.gradients.recurrent import lstm_cell_gradient
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 
 
@@ -17,6 +18,10 @@ def _shaped(view: NodeView) -> Spec:
 
 def _channels(view: NodeView) -> Spec:
     return view.shape(0)[1:2], FLOAT32
+
+
+def _of_cells(view: NodeView, index: int) -> Spec:
+    return view.shape(index), FLOAT32
 
 
 def _kept(view: NodeView) -> tuple[Spec, ...]:
@@ -34,6 +39,8 @@ TRAINING: dict[str, Operator] = {
     "ConvWeightGradient": Operator(_shaped),
     "GlobalAveragePoolGradient": Operator(_shaped),
     "LRNGradient": Operator(same_as_input),
+    "LstmCell": Operator(same_as_input, infer_more=lambda view: (_of_cells(view, 2),) * 2, gradient=lstm_cell_gradient),
+    "LstmCellGradient": Operator(same_as_input, infer_more=lambda view: (_of_cells(view, 1),)),
     "MaxPoolGradient": Operator(same_as_input),
     "SgdUpdate": Operator(same_as_input, infer_more=_kept),
 }
@@ -48,6 +55,9 @@ TRAINING: dict[str, Operator] = {
 - ``ChannelSums``: of images, the sum of all pixels of each channel.
 - ``ClampGradient``: of what an activation made and its gradient.
 - ``ConvWeightGradient``: of a convolution's images and the gradient of its result.
+- ``LstmCell``: of two summands of the gates (sequences, 4 * units) and the cells before; gives the activated gates, the
+  cells and the hidden units. ``LstmCellGradient``: of the activated gates, the cells before and behind, and the
+  gradients of cells and hidden units; gives the gradients of the gates' sums and of the cells before.
 - ``LRNGradient``: of what a local response normalisation read and the gradient of its result.
 - ``AdamUpdate``, ``SgdUpdate``: of a weight, its gradient, the ``kept`` tensors that the optimizer keeps of it, and its
   numbers for the step; give the weight and what is kept anew. The gradient is a sum, of which ``share`` counts.

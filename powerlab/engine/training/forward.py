@@ -58,14 +58,14 @@ class _Network:
         self._statistics: dict[str, str] = {}
         self._masks: list[Mask] = []
 
-    def forward(self) -> Forward:
+    def forward(self, *, whole_cells: bool) -> Forward:
         """Return the network as it trains."""
         rules = {"BatchNormalization": self._batch_norm, "Dropout": self._dropout}
         nodes = [rules[node.op_type](node) if node.op_type in rules else node for node in self._graph.nodes]
         graph = self._graph.rewritten(nodes, tensors=self._tensors.values())
         graph = replace(graph, inputs=(*graph.inputs, *self._inputs))
         return Forward(
-            graph=unroll_recurrences(graph),
+            graph=unroll_recurrences(graph, whole_cells=whole_cells),
             parameters=parameters_of(graph),
             statistics=self._statistics,
             masks=tuple(self._masks),
@@ -116,10 +116,10 @@ def composed(graph: Graph) -> Graph:
     return graph
 
 
-def forward_pass(graph: Graph) -> Forward:
-    """Return the forward pass of a network.
+def forward_pass(graph: Graph, *, whole_cells: bool = False) -> Forward:
+    """Return the forward pass of a network; ``whole_cells`` as in :func:`unroll_recurrences`.
 
     Raises:
         PowerlabError: a layer cannot be trained; names it.
     """
-    return _Network(composed(graph)).forward()
+    return _Network(composed(graph)).forward(whole_cells=whole_cells)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP, is_linear, slope_of
-from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+from powerlab.engine.passes.rewriting import Fuse, Rewriter, Sole, fuse_into_producers
 
 _OWN_INPUTS = 6
 """Of a gradient that adds nothing."""
@@ -20,7 +20,7 @@ def _norm(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | No
     norm = sole(node.inputs[0]) if node.op_type == "Clamp" else None
     if norm is None or norm.op_type != "BatchNorm" or not is_linear(norm):
         return None
-    return _activated(norm, (*norm.inputs,), (node.outputs[0], *norm.outputs[1:]), node), norm
+    return _activated(norm, norm.inputs, (node.outputs[0], *norm.outputs[1:]), node), norm
 
 
 def _gradient(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | None:
@@ -36,17 +36,27 @@ def _gradient(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] |
     return _activated(node, (node.inputs[0], before.inputs[1], *node.inputs[2:]), node.outputs, before), before
 
 
-def _sum(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
-    """Take a sum with the gradient of a BatchNorm's images into that gradient."""
-    if node.op_type != "Add" or not is_linear(node):
+def _sums(graph: Graph) -> Fuse:
+    """Return what takes a sum with the gradient of a BatchNorm's images into that gradient.
+
+    It moves to where the sum is made, so nothing in between may read the gradients of its scale and shift.
+    """
+    readers = graph.consumers()
+
+    def fuse(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
+        if node.op_type != "Add" or not is_linear(node):
+            return None
+        for tensor, other in zip(node.inputs, reversed(node.inputs), strict=True):
+            gradient = sole(tensor)
+            if gradient is None or gradient.op_type != "BatchNormGradient" or len(gradient.inputs) > _OWN_INPUTS:
+                continue
+            if any(readers[name] for name in gradient.outputs[1:] if name):
+                continue
+            outputs = (node.outputs[0], *gradient.outputs[1:])
+            return _activated(gradient, (*gradient.inputs, other), outputs, gradient), gradient
         return None
-    for tensor, other in zip(node.inputs, reversed(node.inputs), strict=True):
-        gradient = sole(tensor)
-        if gradient is None or gradient.op_type != "BatchNormGradient" or len(gradient.inputs) > _OWN_INPUTS:
-            continue
-        outputs = (node.outputs[0], *gradient.outputs[1:])
-        return _activated(gradient, (*gradient.inputs, other), outputs, gradient), gradient
-    return None
+
+    return fuse
 
 
 def _activation(node: Node) -> tuple[object, float]:
@@ -60,6 +70,6 @@ def _activated(node: Node, inputs: tuple[str, ...], outputs: tuple[str, ...], cl
 
 def fuse_norms(graph: Graph) -> Graph:
     """Return an optimised graph with clamps, their gradients and sums fused into batch norms that train."""
-    for fuse in (_norm, _gradient, _sum):
+    for fuse in (_norm, _gradient):
         graph = fuse_into_producers(graph, fuse)
-    return graph
+    return fuse_into_producers(graph, _sums(graph))

@@ -7,10 +7,12 @@ time: what it does and how to do it, Proceedings of the IEEE 78, 1990).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops import training_operator
 from powerlab.engine.ops.recurrent import GATES, Recurrence, batch_comes_first, recurrence
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.expand.expansion import Expansion
@@ -32,9 +34,13 @@ class _Cell:
         add: takes the nodes.
         weights: (gates * hidden, inputs) and (gates * hidden, hidden).
         biases: of both, or none.
+        whole: whether a step of an LSTM's cell is one operator.
     """
 
-    def __init__(self, view: NodeView, add: Expansion, weights: tuple[str, str], biases: tuple[str, ...]) -> None:
+    def __init__(
+        self, view: NodeView, add: Expansion, weights: tuple[str, str], biases: tuple[str, ...], *, whole: bool
+    ) -> None:
+        self._whole = whole
         self._add, self._sizes, self._operator = add, recurrence(view), view.node.op_type
         self._of_input, self._of_state = weights
         self._biases = biases
@@ -64,8 +70,11 @@ class _Cell:
 
     def _lstm(self, given: str, state: State) -> State:
         add, (hidden, cell) = self._add, state
-        gates = add("Add", given, self._product(hidden, self._of_state, 1))
-        opened, candidate = self._parts(gates, 3, 1)
+        product = self._product(hidden, self._of_state, 1)
+        if self._whole:
+            _, cell, hidden = add.several("LstmCell", given, product, cell, made=3)
+            return hidden, cell
+        opened, candidate = self._parts(add("Add", given, product), 3, 1)
         into, out, forget = self._parts(add("Sigmoid", opened), 1, 1, 1)
         cell = add("Add", add("Mul", forget, cell), add("Mul", into, add("Tanh", candidate)))
         return add("Mul", out, add("Tanh", cell)), cell
@@ -91,8 +100,8 @@ class _Cell:
         return (add("Add", candidate, add("Mul", update, add("Sub", hidden, candidate))),)
 
 
-def _unrolled(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    node, sizes, add = view.node, recurrence(view), Expansion(view, rewriter)
+def _unrolled(view: NodeView, rewriter: Rewriter, *, whole_cells: bool) -> Sequence[Node]:
+    node, sizes, add = view.node, recurrence(view), Expansion(view, rewriter, training_operator)
     if not sizes.is_usual(node.op_type) or (node.op_type == "LSTM" and view.has(_PEEPHOLES)):
         view.fail(
             "cannot be trained: the engine has gradients of recurrences with the usual functions over all steps, "
@@ -117,7 +126,7 @@ def _unrolled(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         halves = (
             add.several("Split", biases[direction], add.ints((rows, rows)), made=2, axis=0) if biases[direction] else ()
         )
-        cell = _Cell(view, add, (weights[0][direction], weights[1][direction]), halves)
+        cell = _Cell(view, add, (weights[0][direction], weights[1][direction]), halves, whole=whole_cells)
         backwards = view.text("direction", "forward") == "reverse" or direction == 1
         ran.append(cell.run(flat, tuple(state[direction] for state in states), backwards=backwards))
     _put_out(view, add, ran)
@@ -145,10 +154,14 @@ def _put_out(view: NodeView, add: Expansion, ran: Sequence[tuple[list[str], Stat
             add.ending(add("Transpose", joined, perm=order) if swaps else joined, output)
 
 
-def unroll_recurrences(graph: Graph) -> Graph:
+def unroll_recurrences(graph: Graph, *, whole_cells: bool = False) -> Graph:
     """Return the graph with LSTM, GRU and RNN composed of other operators.
+
+    Args:
+        graph: the network.
+        whole_cells: whether a step of an LSTM's cell is one operator, which the processor alone has.
 
     Raises:
         PowerlabError: one is of a kind that has no gradient; names it.
     """
-    return rewrite_nodes(graph, dict.fromkeys(_STATES, _unrolled))
+    return rewrite_nodes(graph, dict.fromkeys(_STATES, partial(_unrolled, whole_cells=whole_cells)))

@@ -88,7 +88,8 @@ class TrainingSession:
         self._network = graph = sliced_graph(model, shapes, batch_size, slices)
         group = group or Alone()
         self.slices, self.steps_done = slices, 0
-        step = training_step(graph, loss, self._optimizer, sums=slices * group.size, recompute=recompute)
+        shares, cells = slices * group.size, tier is not None
+        step = training_step(graph, loss, self._optimizer, sums=shares, recompute=recompute, whole_cells=cells)
         self._batches = Batches(graph.inputs, step, slices, seed)
         self._trainer: CoreTrainer | GpuTrainer
         if tier is None:

@@ -82,7 +82,7 @@ class TrainingStep:
 
 
 def training_step(
-    graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 1, recompute: bool = False
+    graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 1, recompute: bool = False, whole_cells: bool = False
 ) -> TrainingStep:
     """Return a step of training of a network.
 
@@ -92,13 +92,14 @@ def training_step(
         optimizer: how gradients move weights.
         sums: the update takes the sum of so many gradients, of a part of the batch each.
         recompute: whether the backward pass computes activations again, for which less memory is needed.
+        whole_cells: whether a step of an LSTM's cell is one operator, which the processor alone has.
 
     Raises:
         PowerlabError: the network cannot be trained: it has no parameters, an operator without a gradient, or an
             output that the loss does not take.
     """
     add_loss = loss_named(loss)
-    forward = forward_pass(graph)
+    forward = forward_pass(graph, whole_cells=whole_cells)
     parameters = tuple(forward.parameters)
     if not parameters:
         raise PowerlabError(f"the model {quoted(graph.name)} has no parameters, so there is nothing to train.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from powerlab.engine.ir.graph import Node, TensorInfo
-from powerlab.engine.ops import operator
+from powerlab.engine.ops import Operator, operator
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.rewriting import Rewriter
 
@@ -16,14 +16,20 @@ from powerlab.engine.passes.rewriting import Rewriter
 class Expansion:
     """The nodes that stand for one; call it to add one more.
 
+    Args:
+        view: the one.
+        rewriter: of its graph.
+        rules: gives the rule of a node's operator.
+
     Attributes:
         nodes: so far, in order.
     """
 
-    def __init__(self, view: NodeView, rewriter: Rewriter) -> None:
+    def __init__(self, view: NodeView, rewriter: Rewriter, rules: Callable[[Node], Operator] = operator) -> None:
         self.nodes: list[Node] = []
         self._node = view.node
         self._rewriter = rewriter
+        self._rules = rules
 
     def __call__(self, op_type: str, *inputs: str, output: str = "", **attributes: object) -> str:
         """Add a node of an operator of ONNX with one output, and return the output's name.
@@ -48,7 +54,7 @@ class Expansion:
         infos = tuple(self.info(tensor) if tensor else None for tensor in inputs)
         placeholders = tuple(output or f"{name}.{number}" for number, output in enumerate(outputs))
         view = NodeView(Node(op_type, name, inputs, placeholders, attributes), infos, tuple(map(self._known, inputs)))
-        rule, base_name = operator(view.node), f"{self._node.outputs[0]}.{op_type.lower()}"
+        rule, base_name = self._rules(view.node), f"{self._node.outputs[0]}.{op_type.lower()}"
         made = tuple(
             output or self._rewriter.tensor(base_name, *spec)
             for output, spec in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False)

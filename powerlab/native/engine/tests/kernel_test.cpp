@@ -29,6 +29,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_pools(table, report);
   check_elementwise(table, report);
   check_lstm(table, report);
+  check_lstm_cells(table, report);
   check_normalisations(table, report);
   check_peak(table, report);
   check_reorders(table, report);

@@ -80,6 +80,7 @@ void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);
 void check_peak(const KernelTable& table, Report& report);
 void check_lstm(const KernelTable& table, Report& report);
+void check_lstm_cells(const KernelTable& table, Report& report);
 void check_normalisations(const KernelTable& table, Report& report);
 void check_products(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);

@@ -39,6 +39,7 @@
 #include "kernels/training/conv_weight_gradient.hpp"
 #include "kernels/training/gradients.hpp"
 #include "kernels/training/lrn_gradient.hpp"
+#include "kernels/training/lstm_cell.hpp"
 #include "kernels/training/pack_kernels.hpp"
 #include "kernels/training/update.hpp"
 #include "kernels/windows_strided.hpp"
@@ -249,6 +250,8 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("pack_channels_f32", pack_channels),
     POWERLAB_GENERAL("pack_winograd2_kernels_f32", pack_winograd_kernels<2>),
     POWERLAB_GENERAL("pack_winograd4_kernels_f32", pack_winograd_kernels<4>),
+    POWERLAB_GENERAL("lstm_cell_f32", lstm_cell),
+    POWERLAB_GENERAL("lstm_cell_gradient_f32", lstm_cell_gradient),
     POWERLAB_GENERAL("sgd_update_f32", sgd_update<false>),
     POWERLAB_GENERAL("momentum_update_f32", sgd_update<true>),
     POWERLAB_GENERAL("adam_update_f32", adam_update),

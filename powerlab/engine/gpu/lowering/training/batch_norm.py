@@ -41,7 +41,7 @@ def lower_batch_norm(builder: Builder, node: Node) -> None:
 def lower_batch_norm_gradient(builder: Builder, node: Node) -> None:
     """Lower a BatchNormGradient, likewise."""
     x, (source, given) = builder.image(node.inputs[0]), (builder.blocks(name) for name in node.inputs[:2])
-    scale, mean, inverse = (builder.rows(name) for name in node.inputs[2:])
+    scale, mean, inverse = (builder.rows(node.inputs[index]) for index in (2, 4, 5))
     sums, parts = emit_channel_sums(builder, node, OF_PRODUCTS, x, (source, given, mean))
     numbers = builder.room(4 * 4 * x.blocks)
     of_scale, of_shift = (_a_channel(builder, name, x.channels) for name in node.outputs[1:])

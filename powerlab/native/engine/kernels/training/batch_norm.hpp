@@ -43,15 +43,16 @@ static inline float* channel_of(const Strided& v, std::int64_t channel) {
   return static_cast<float*>(v.data) + channel * v.stride[0];
 }
 
-// What a batch normalisation multiplies a block's pixels with, and adds: the same numbers forwards and backwards.
+// What a batch normalisation multiplies a block's pixels with, and adds. Backwards the mean and the deviation are the
+// rounded ones, so that a number may be on the other side of a kink where its last digit decides.
 struct NormBlock {
   alignas(4 * kWidth) float scales[kWidth] = {}, shifts[kWidth] = {};
 };
-static inline void put_channel(NormBlock& block, std::int64_t lane, float scale, float shift, float mean,
-                               float inverse) {
-  const double steep = static_cast<double>(scale) * static_cast<double>(inverse);
+static inline void put_channel(NormBlock& block, std::int64_t lane, float scale, float shift, double mean,
+                               double inverse) {
+  const double steep = static_cast<double>(scale) * inverse;
   block.scales[lane] = static_cast<float>(steep);
-  block.shifts[lane] = static_cast<float>(static_cast<double>(shift) - static_cast<double>(mean) * steep);
+  block.shifts[lane] = static_cast<float>(static_cast<double>(shift) - mean * steep);
 }
 
 // out = activate((x - mean) / deviation * scale + shift), by the mean and variance of all pixels of a channel.
@@ -86,8 +87,7 @@ static void batch_norm(const Step& s, int thread, int threads) {
           static_cast<float>(kept * static_cast<double>(*channel_of(s.operands[7], c)) + (1 - kept) * variance);
       *channel_of(s.operands[2], c) = static_cast<float>(mean);
       *channel_of(s.operands[3], c) = static_cast<float>(inverse);
-      put_channel(norm, lane, *channel_of(s.operands[4], c), *channel_of(s.operands[5], c), static_cast<float>(mean),
-                  static_cast<float>(inverse));
+      put_channel(norm, lane, *channel_of(s.operands[4], c), *channel_of(s.operands[5], c), mean, inverse);
     }
     const Vec scale = load(norm.scales), shift = load(norm.shifts);
     for_rows(s.x, [&](std::int64_t n, std::int64_t y) {
@@ -120,8 +120,8 @@ static void norm_gradient(const Step& s, int thread, int threads) {
     for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t c = block * kWidth + lane;
       means[lane] = *channel_of(s.operands[4], c);
-      put_channel(norm, lane, *channel_of(s.operands[2], c), *channel_of(s.operands[3], c), means[lane],
-                  *channel_of(s.operands[5], c));
+      put_channel(norm, lane, *channel_of(s.operands[2], c), *channel_of(s.operands[3], c),
+                  static_cast<double>(means[lane]), static_cast<double>(*channel_of(s.operands[5], c)));
     }
     const Vec mean = load(means), scales = load(norm.scales), shifts = load(norm.shifts);
     ChannelSums sums{};

@@ -1,0 +1,16 @@
+"""The gradient of one step of an LSTM's cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.engine.ops.gradients.base import Tape
+from powerlab.engine.ops.view import NodeView
+
+
+def lstm_cell_gradient(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Give both summands of the gates the same gradient; nobody else reads the activated gates."""
+    before, (gates, cells, _) = view.node.inputs[2], view.node.outputs
+    of_cells, of_hidden = (one or tape("Expand", tape.floats(0.0), tape.ints(view.shape(2))) for one in gradients[1:])
+    of_gates, of_before = tape.several("LstmCellGradient", gates, before, cells, of_cells, of_hidden, made=2)
+    return of_gates, of_gates, of_before
