@@ -18,14 +18,26 @@ static inline __attribute__((always_inline)) Vec channel_of_group(Vec x, Indices
   return __builtin_shufflevector(x, x, (I / G * G + J)...);
 }
 
+// The same of a pixel in memory. Where a vector is one group, that is a number.
+template <int G, int J>
+static inline __attribute__((always_inline)) auto grouped_value(const float* pixel) {
+  if constexpr (G == kWidth && !kDepthwiseHolds) {
+    return pixel[J];
+  } else {
+    return channel_of_group<G, J>(load(pixel), typename MakeIndices<kWidth>::type{});
+  }
+}
+
 // One kernel row over one channel of the groups, strides S: each pixel serves all taps that meet it.
 template <int G, int J, int S, int P>
 static inline __attribute__((always_inline)) void grouped_taps(Vec (&acc)[P], const float* x, const float* weights) {
+  // Each channel reads its pixels anew where not all of a tile's fit into registers: GCC would keep them on the stack.
+  if constexpr (!kDepthwiseHolds) asm volatile("" : "+r"(x));
   Vec w[3];
   depthwise_load(w, weights);
   POWERLAB_UNROLL
   for (int i = 0; i < (P - 1) * S + 3; ++i) {
-    const Vec value = channel_of_group<G, J>(load(x + i * kWidth), typename MakeIndices<kWidth>::type{});
+    const auto value = grouped_value<G, J>(x + i * kWidth);
     POWERLAB_UNROLL
     for (int kx = 0; kx < 3; ++kx) {
       const int p = (i - kx) / S;
