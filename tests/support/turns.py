@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,10 @@ def chosen_part(option: str, root: Path) -> int:
     """Return the part that an option asks for: a number, or the word for the turn of the commit in ``root``.
 
     Raises:
-        ValueError: it is neither, or no commit can be read.
+        ValueError: it is neither.
     """
     if option == BY_CHANGE:
-        try:
-            return part_of_change(root)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise ValueError(f"git names no commit here; say which part of 1 to {PARTS} to run: {error}") from error
+        return part_of_change(root)
     if option not in map(str, range(1, PARTS + 1)):
         raise ValueError(f'"{option}" is no part of the long campaigns: 1 to {PARTS}, or {BY_CHANGE}')
     return int(option)
@@ -96,18 +94,17 @@ def part_of_change(root: Path) -> int:
     """Return the part whose turn it is with the commit that is checked out in ``root``.
 
     Commits are counted, so consecutive ones run consecutive parts. A shallow clone has none to count; there the hash
-    of the commit draws the part.
-
-    Raises:
-        OSError: git is not installed.
-        subprocess.CalledProcessError: ``root`` is no git repository, or has no commit.
+    of the commit draws the part. The day draws it where there is no commit, as in a copy without its history.
     """
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
-    if git("rev-parse", "--is-shallow-repository") == "true":
-        number = int(git("rev-parse", "HEAD"), 16)
-    else:
-        number = int(git("rev-list", "--count", "HEAD"))
+    try:
+        if git("rev-parse", "--is-shallow-repository") == "true":
+            number = int(git("rev-parse", "HEAD"), 16)
+        else:
+            number = int(git("rev-list", "--count", "HEAD"))
+    except (OSError, subprocess.CalledProcessError):
+        number = datetime.now(UTC).toordinal()
     return number % PARTS + 1
