@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from memory import keep_temporary_files, memory_folder
 from requires import LACKED
 from turns import BY_CHANGE, PARTS, Turns, chosen_part
 
 FAST = 3
 """Of so many examples of a property the fast tests try one: others each time. CI tries all, the same each time."""
+
+ROOM_BYTES = 4 << 30
+"""Where memory has so much room for files, those of the tests lie there; builds of the wheels take the most."""
 
 # Read when numpy is loaded. Many processes share the cores, and threads that wait for each other spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -33,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; children inherit "ignored", but not handlers.
     """
+    if "TMPDIR" not in os.environ and (memory := memory_folder(ROOM_BYTES)):  # workers get it from who starts them
+        keep_temporary_files(memory)
     if (part := config.getoption("--campaigns-part")) is not None:
         try:
             config.pluginmanager.register(Turns(chosen_part(part, config.rootpath)))

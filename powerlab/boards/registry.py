@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -61,13 +61,32 @@ def _vendor_mode(table: Mapping[str, Any]) -> VendorMode:
     return VendorMode(**fields)
 
 
-def _load_all() -> dict[str, Board]:
-    files = (resources.files("powerlab.boards") / "data").iterdir()
-    names = sorted(entry.name.removesuffix(".toml") for entry in files if entry.name.endswith(".toml"))
-    return {name: parse_board(name, board_document(name)) for name in names}
+class _Boards(Mapping[str, Board]):
+    """Boards that are read when they are asked for: parsing all of them takes a tenth of a second."""
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        files = (resources.files("powerlab.boards") / "data").iterdir()
+        return tuple(sorted(entry.name.removesuffix(".toml") for entry in files if entry.name.endswith(".toml")))
+
+    def __getitem__(self, name: str) -> Board:
+        if name not in self._names:
+            raise KeyError(name)
+        return _board(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-BOARDS: dict[str, Board] = _load_all()
+@cache
+def _board(name: str) -> Board:
+    return parse_board(name, board_document(name))
+
+
+BOARDS: Mapping[str, Board] = _Boards()
 """Every board by its name; ``generic`` stands for a host powerlab has no description of."""
 
 

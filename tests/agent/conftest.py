@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_server import Server
+from forked_program import ForkedProgram
 from powerlab_agent.state import Identity, save_identity
 
 TESTS = Path(__file__).parents[1]
@@ -52,12 +52,11 @@ class FakeAgent:
     """``fake_agent.py`` as a process, in lockstep with the test."""
 
     def __init__(self, state: Path, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(TESTS / "agent" / "fake_agent.py"), str(state)],
+        self.process = ForkedProgram(
+            [TESTS / "agent" / "fake_agent.py", state],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS / 'support'}", **environment},
         )
 

@@ -8,13 +8,13 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked_program import run_forked
 from patient_http import http_answer
 from powerlab.cli import main
 from powerlab.domain.run import Run
@@ -25,8 +25,7 @@ from powerlab.store import open_store
 def powerlab(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command: an agent and a demo as processes, which they are; the others here, which is much quicker."""
     if words[0] in {"agent", "demo"}:
-        command = [sys.executable, "-m", "powerlab.cli", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        done = run_forked(["-m", "powerlab.cli", *words], timeout=240)
     else:
         done = _run_here(*words)
     assert done.returncode == status, done.stdout + done.stderr

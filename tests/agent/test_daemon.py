@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from forked_program import run_forked
 from powerlab.protocol.records import SweepState
 from powerlab.store import open_store
 from powerlab.store.tables import JobRow, TokenRow
@@ -212,8 +211,7 @@ def test_a_revoked_token_ends_the_agent_with_a_sentence(server: Any, identity: I
     with closing(open_store(server.database)) as store, store.write() as session:
         mine = select(TokenRow).where(TokenRow.device_id == identity.device_id)
         session.scalars(mine).one().revoked_at = store.clock()
-    command = [sys.executable, "-m", "powerlab.cli", "agent", "run", "--once", "--state", str(state)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run_forked(["-m", "powerlab.cli", "agent", "run", "--once", "--state", state], timeout=60)
     assert done.returncode == 2
     assert "enrol the device again" in done.stderr.strip().splitlines()[-1]
     assert "Traceback" not in done.stderr

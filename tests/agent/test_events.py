@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from forked_program import ForkedProgram
 from patient_http import http_answer
 from powerlab.client import events as event_stream
 from powerlab.client.events import follow_events
@@ -87,17 +87,15 @@ def test_what_is_refused_is_a_sentence(server: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def process(tmp_path: Path) -> Iterator[tuple[ForkedProgram, str]]:
     words = ["serve", "--port", "0", "--database", str(tmp_path / "p.db")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "powerlab.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = ForkedProgram(["-m", "powerlab.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     yield process, process.stdout.readline().split()[-1]
     process.kill()
     process.communicate()
 
 
-def test_a_server_that_ends_ends_its_streams_in_order(process: tuple[subprocess.Popen[str], str]) -> None:
+def test_a_server_that_ends_ends_its_streams_in_order(process: tuple[ForkedProgram, str]) -> None:
     running, url = process
     answer = http_answer("GET", f"{url}/api/v1/events", preload_content=False)
     assert answer.headers["Content-Type"].startswith("text/event-stream")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import urllib3
 
+from forked_program import ForkedProgram
 from powerlab import cli
 from powerlab.cli.commands.serve.listen_policy import ListenPolicy
 from powerlab.domain.errors import PowerlabError
@@ -46,7 +46,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 class Running:
     """A server process; ``said`` holds what it printed, once it has ended."""
 
-    process: subprocess.Popen[str]
+    process: ForkedProgram
     url: str
     said: list[str] = field(default_factory=list)
 
@@ -65,8 +65,8 @@ def running(database: Path, *words: str, token: str | None = CONFIGURED) -> Iter
     environment = {name: value for name, value in os.environ.items() if name != "POWERLAB_OPERATOR_TOKEN"}
     if token is not None:
         environment["POWERLAB_OPERATOR_TOKEN"] = token
-    command = [sys.executable, "-m", "powerlab.cli", "serve", "--port", "0", "--database", str(database), *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    command = ["-m", "powerlab.cli", "serve", "--port", "0", "--database", database, *words]
+    process = ForkedProgram(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     try:
         first, second = process.stdout.readline(), process.stdout.readline()
         found = Running(process, first.split()[-1] if first else "", [first, second])

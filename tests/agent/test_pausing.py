@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from child_process import ChildProcess
+from forked_program import ForkedProgram, run_forked
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord, SweepState
@@ -165,19 +164,19 @@ def test_a_real_agent_on_a_simulated_board_is_paused_in_the_middle_and_resumed(
     environment = {**os.environ, "POWERLAB_STATE_DIR": str(tmp_path / "own")}
 
     def powerlab(*words: str) -> list[str]:
-        return [sys.executable, "-m", "powerlab.cli", *words]
+        return ["-m", "powerlab.cli", *words]
 
     with store.write() as session:
         code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
     words = ("--server", address, "--state", str(state), "--code", code, "--board", BOARD, "--name", "paused-board")
-    subprocess.run(powerlab("agent", "enrol", *words), check=True, env=environment, capture_output=True)
+    run_forked(powerlab("agent", "enrol", *words), env=environment).check_returncode()
     with store.session() as session:
         (known,) = [one for one in queries.list_devices(session) if one.device.name == "paused-board"]
     brief = {"duration_s": 0.3, "warm_up_s": 0.1, "longest_warm_up_s": 0.2, "idle_s": 0.0}
     plan = SweepPlan(models=("alexnet",), threads=(1,), modes=("MAXN", "MODE_15W"), **brief)
     sweep_id = submit(store, known.id, plan)
     run_agent = powerlab("agent", "run", "--once", "--state", str(state))
-    with ChildProcess(run_agent, stderr=subprocess.PIPE, text=True, env=environment) as agent:
+    with ForkedProgram(run_agent, stderr=subprocess.PIPE, env=environment) as agent:
         for line in agent.stderr:
             if "run 2 of 6" in line:
                 change(store, sweep_id, control.pause)
@@ -189,7 +188,7 @@ def test_a_real_agent_on_a_simulated_board_is_paused_in_the_middle_and_resumed(
     assert 2 <= len(before) < 6
     assert sweep(store, sweep_id).state is SweepState.PAUSED
     change(store, sweep_id, control.resume)
-    done = subprocess.run(run_agent, capture_output=True, text=True, env=environment, check=False)
+    done = run_forked(run_agent, env=environment)
     assert done.returncode == 0, done.stderr
     assert f"run 1 of {6 - len(before)}" in done.stderr
     after = measured(store, sweep_id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from agent_server import Server
+from forked_program import ForkedProgram
 from patient_http import http_answer
 from powerlab.store import Store, open_store
 from powerlab.store.tables import SweepSummaryRow
@@ -22,15 +22,11 @@ from simulation_truth import wait_until
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def process(tmp_path: Path) -> Iterator[ForkedProgram]:
     words = ["serve", "--port", "0", "--database", str(tmp_path / "p.db")]
     environment = {**os.environ, "POWERLAB_OPERATOR_TOKEN": "s3cret-word"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "powerlab.cli", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
+    process = ForkedProgram(
+        ["-m", "powerlab.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
     yield process
     process.kill()
@@ -39,7 +35,7 @@ def process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.campaign(minutes=0.5)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, number: signal.Signals) -> None:
+def test_a_server_ends_in_order(process: ForkedProgram, tmp_path: Path, number: signal.Signals) -> None:
     banner = process.stdout.readline()
     code = process.stdout.readline().split()[-1]
     address = banner.split()[-1]
@@ -77,7 +73,7 @@ def _kept(store: Store) -> list[str]:
         return list(session.scalars(select(SweepSummaryRow.sweep_id)))
 
 
-def test_a_server_told_to_end_before_it_listens_ends_too(process: subprocess.Popen[str]) -> None:
+def test_a_server_told_to_end_before_it_listens_ends_too(process: ForkedProgram) -> None:
     assert "powerlab serves" in process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)

@@ -6,7 +6,6 @@ import gzip
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.sdk.resources import Resource
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from child_process import ChildProcess
+from forked_program import ForkedProgram
 from powerlab import periodic
 from powerlab.domain.errors import PowerlabError
 from powerlab_api.metrics import pushing
@@ -192,12 +191,11 @@ def test_a_server_pushes_what_it_knows(receiver: Receiver, environment: dict[str
     database = str(tmp_path / "powerlab.db")
     fill(database)
     words = ["serve", "--port", "0", "--database", database]
-    with ChildProcess(
-        [sys.executable, "-m", "powerlab.cli", *words],
+    with ForkedProgram(
+        ["-m", "powerlab.cli", *words],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         try:
             _, _, message = receiver.arrived.get(timeout=60)

@@ -41,7 +41,7 @@ class Powerlab:
     ) -> subprocess.CompletedProcess[str]:
         """Run it to its end; with ``preexec_fn``, which limits a process before it starts, in a new Python."""
         if preexec_fn is None:
-            return run_forked([*map(str, words)], self.home, self.environment)
+            return run_forked(["-m", "powerlab.cli", *words], self.home, self.environment)
         return subprocess.run(
             [PROGRAM, *map(str, words)],
             cwd=self.home,

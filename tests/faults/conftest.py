@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,10 +12,10 @@ import pytest
 
 from agent_server import Server
 from faults.lives import FAULTS, Lives, Shim, start_lives
+from memory import memory_folder
 from powerlab.store import Store, open_store
 from requires import require_program
 
-MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 1 << 29
 
 
@@ -27,10 +25,11 @@ def quick_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     So the tests of kills find the same there, and wait for no disk, of which an agent's life waits some hundred times.
     """
-    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ENOUGH_BYTES:
+    memory = memory_folder(ENOUGH_BYTES)
+    if memory is None:
         yield tmp_path_factory.mktemp("disk")
         return
-    with tempfile.TemporaryDirectory(prefix="powerlab-faults-", dir=MEMORY) as folder:
+    with tempfile.TemporaryDirectory(prefix="powerlab-faults-", dir=memory) as folder:
         yield Path(folder)
 
 

@@ -6,11 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from modes import programs_here
 from powerlab.boards.simulator import create_tree
 from powerlab.modes.controller import ModeController
+from powerlab.modes.io import programs
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+WITH_PROCESSES = {"test_nvpmodel", "test_jetson_clocks", "test_kill", "test_lock", "test_programs", "test_delegation"}
+"""Files whose tests are about the programs that knobs run, or about their processes: there each has a process."""
+
+
+@pytest.fixture(autouse=True)
+def _programs_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the programs of simulated boards run in this process elsewhere: reading a mode takes several."""
+    if request.path.stem not in WITH_PROCESSES:
+        monkeypatch.setattr(programs, "completed", programs_here.completed)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import os
 import signal
@@ -11,11 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from programs_here import program
 
 from powerlab.modes.io import programs
 from powerlab.nvml_library.library import Library
@@ -104,7 +104,7 @@ def warm_run(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[byte
         raise FileNotFoundError(2, os.strerror(2), arguments[0])
     if "-q" in arguments:  # it changes nothing, so it may as well run here
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            status = _program(arguments)
+            status = program(arguments)
         return subprocess.CompletedProcess(arguments, status, said.getvalue().encode())
     reader, writer = os.pipe()
     pid = os.fork()
@@ -128,29 +128,9 @@ def _become(arguments: list[str], output: int, delay_s: float) -> None:
     try:
         time.sleep(delay_s)
         with open(output, "w", encoding="utf-8") as sys.stdout:
-            status = _program(arguments)
+            status = program(arguments)
     finally:
         os._exit(status)
-
-
-def _program(arguments: list[str]) -> int:
-    """Run a board's program, of which everything is Python but the first lines, which to Python are a text."""
-    before, sys.argv = sys.argv, arguments
-    try:
-        exec(
-            _compiled(Path(arguments[0]).read_text(encoding="utf-8")),
-            {"__name__": "__main__", "__file__": arguments[0]},
-        )
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    finally:
-        sys.argv = before
-    return 0
-
-
-@functools.cache
-def _compiled(source: str) -> types.CodeType:
-    return compile(source, "program", "exec")
 
 
 @contextlib.contextmanager

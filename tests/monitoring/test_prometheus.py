@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from forked_program import ForkedProgram
 from free_port import free_port
 from patient_http import http_answer
 from prometheus_server import (
@@ -32,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     words = ["serve", "--port", str(port), "--database", str(folder / "powerlab.db")]
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-m", "powerlab.cli", *words], stdout=log, stderr=log)
+        process = ForkedProgram(["-m", "powerlab.cli", *words], stdout=log, stderr=log)
     try:
         wait_for_answer(f"http://127.0.0.1:{port}/api/v1/health", process, folder / "log")
         yield f"127.0.0.1:{port}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from forked_program import ForkedProgram
 from free_port import free_port
 from patient_http import http_answer
 from postgres_cluster import new_database, postgres_cluster
@@ -32,7 +31,7 @@ def replica(database: str, folder: Path) -> Iterator[str]:
     port = free_port()
     words = ["serve", "--port", str(port), "--database", database]
     with (folder / f"{port}.log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "powerlab.cli", *words], stdout=log, stderr=log)
+        process = ForkedProgram(["-m", "powerlab.cli", *words], stdout=log, stderr=log)
     try:
         wait_for_answer(f"http://127.0.0.1:{port}/api/v1/health", process, folder / f"{port}.log")
         yield f"http://127.0.0.1:{port}"

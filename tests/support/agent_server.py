@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from forked_program import ForkedProgram
 from free_port import free_port
 from patient_http import http_answer
 from powerlab.domain.run import Run
@@ -32,7 +33,7 @@ class Server:
     database: Path
     port: int = field(default_factory=free_port)
     command: tuple[str, ...] = ("-m", "powerlab.cli", "serve")
-    process: subprocess.Popen[str] | None = None
+    process: ForkedProgram | subprocess.Popen[str] | None = None
     banner: str = ""
 
     @property
@@ -40,15 +41,14 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
-        words = ["--port", str(self.port), "--database", str(self.database)]
+        """Start it; with an environment, which may bring a library of its own, in a new Python."""
+        words = [*self.command, "--port", str(self.port), "--database", str(self.database)]
         with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would be full one day
-            self.process = subprocess.Popen(
-                [sys.executable, *self.command, *words],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=None if environment is None else dict(environment),
-            )
+            if environment is None:
+                self.process = ForkedProgram(words, stdout=subprocess.PIPE, stderr=log)
+            else:
+                command = [sys.executable, *words]
+                self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
             self.banner = self.process.stdout.readline() + self.process.stdout.readline()
             if self.url not in self.banner:
                 log.seek(0)

@@ -14,6 +14,9 @@ from powerlab.store import Store, open_store
 from powerlab.store.connection import utc_now
 from powerlab.store.traces.base import TraceStore
 from server_examples import Clock
+from shared_statements import share_statements
+
+share_statements()
 
 
 def fresh_store(path: Path, clock: Callable[[], datetime] = utc_now, *, traces: TraceStore | None = None) -> Store:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
+from memory import memory_folder
 from powerlab.store.database import parse_address
 from requires import missing
 
@@ -101,14 +102,8 @@ def running_cluster(settings: Sequence[str], parent: Path | None = None) -> Iter
 @contextmanager
 def postgres_cluster(settings: Sequence[str] = _FAST) -> Iterator[str]:
     """Yield the address of the cluster's database ``postgres``; benchmarks bring settings that lose nothing."""
-    with running_cluster(settings, _memory() if settings is _FAST else None) as cluster:
+    with running_cluster(settings, memory_folder(_ROOM_BYTES) if settings is _FAST else None) as cluster:
         yield cluster.address
-
-
-def _memory() -> Path | None:
-    """Return a folder in memory, if there is room: a database is 300 files, and on a disk they go slowly."""
-    memory = Path("/dev/shm")
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM_BYTES else None
 
 
 def new_database(cluster: str, template: str | None = None) -> str:

@@ -42,6 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from powerlab.cli.commands.demo.run import demonstrate
+    from powerlab.cli.commands.demo.demonstration import demonstrate
 
     return demonstrate(args)
