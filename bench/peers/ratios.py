@@ -50,6 +50,7 @@ class Measured:
         differences: peer -> largest difference of its outputs from the built-in engine's, as a share of the largest.
         absent: engine -> why it takes no part, in a sentence.
         others_cores: cores that other programs kept busy meanwhile.
+        one_at_a_time: whether engines were loaded anew for their turns, because the memory does not hold all of them.
     """
 
     cell: Cell
@@ -58,6 +59,7 @@ class Measured:
     differences: Mapping[str, float] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     others_cores: float = 0.0
+    one_at_a_time: bool = False
 
     @property
     def rounds(self) -> int:

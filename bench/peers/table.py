@@ -65,6 +65,11 @@ def sentences(measured: Sequence[Measured]) -> Iterator[str]:
             f"Other programs kept up to {most:.1f} cores busy in {len(noisy)} of {len(measured)} cells; "
             "measure again on a quiet machine."
         )
+    if alone := [str(one.cell) for one in measured if one.one_at_a_time]:
+        yield (
+            f"One engine at a time was loaded, and anew for its turns, in {', '.join(alone)}: "
+            "the memory does not hold all of them."
+        )
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in measured:
         for engine, reason in one.absent.items():
@@ -89,6 +94,7 @@ def document(measured: Sequence[Measured], facts: Mapping[str, Any]) -> dict[str
                 **asdict(one.cell),
                 "rounds": one.rounds,
                 "others_cores": one.others_cores,
+                "one_at_a_time": one.one_at_a_time,
                 "best_peer": one.best[0] if one.best else None,
                 "engines": {engine: _engine(one, engine) for engine in one.turns_ms},
                 "absent": dict(one.absent),

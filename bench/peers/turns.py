@@ -37,7 +37,7 @@ Outputs = dict[str, NDArray[np.float32]]
 _ASLEEP_LOOK_S = 0.004
 _ASLEEP_CORES = 0.05
 _ASLEEP_LIMIT_S = 2.0
-_ANSWER_LIMIT_S = 300.0
+ANSWER_S = 300.0
 _MOST_RUNS_A_TURN = 20
 _LONG_S = 0.25
 """An inference this long warms up by itself: cold caches and sleeping threads cost it some milliseconds."""
@@ -63,19 +63,23 @@ class Effort:
 
     Attributes:
         cell_s: seconds of its rounds; what loading takes comes on top.
-        turn_s: about how long the counted inferences of the fastest engine's turn take.
+        turn_s: about how long the counted inferences of the fastest engine's turn take; 0: each turn is one inference,
+            and none is tried before.
         least_rounds: rounds at least, however slow a model is.
+        answer_s: an engine that takes longer to load, or for a turn, takes no part.
     """
 
     cell_s: float
     turn_s: float
     least_rounds: int
+    answer_s: float = ANSWER_S
 
 
 class EngineProcess:
     """A model loaded into an engine in a process of its own; fulfils :class:`Engine`."""
 
-    def __init__(self, engine: str, cell: Cell) -> None:
+    def __init__(self, engine: str, cell: Cell, answer_s: float = ANSWER_S) -> None:
+        self._answer_s = answer_s
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         options = LoadOptions(
@@ -113,8 +117,8 @@ class EngineProcess:
 
     def _answer(self) -> object:
         try:
-            if not self._pipe.poll(_ANSWER_LIMIT_S):
-                raise EngineError(f"gave no answer in {_ANSWER_LIMIT_S:.0f} s")
+            if not self._pipe.poll(self._answer_s):
+                raise EngineError(f"gave no answer in {self._answer_s:.0f} s")
             answer = self._pipe.recv()
         except (EOFError, ConnectionResetError) as error:
             self._process.join()
@@ -207,6 +211,8 @@ class _Turns:
 
     def runs_a_turn(self, turn_s: float) -> tuple[int, int]:
         """Return how many inferences of a turn warm up and how many count, after one of each engine that does not."""
+        if turn_s == 0:
+            return 0, 1
         for name in list(self.taken):
             self.take(name, 0, 1)
         fastest_s = min((taken.pop()[0] for taken in self.taken.values()), default=turn_s)
@@ -255,12 +261,82 @@ def measure(
     )
 
 
+class OnePlace:
+    """Room for one engine's process, where memory does not hold several: the next engine's takes the last one's place.
+
+    Args:
+        start: name -> a process that loads this engine.
+
+    Attributes:
+        others_cores: cores that other programs kept busy while a process was alive, at most.
+    """
+
+    def __init__(self, start: Callable[[str], EngineProcess]) -> None:
+        self._start, self._name = start, ""
+        self._process: EngineProcess | None = None
+        self._outputs: Outputs = {}
+        self._others = BackgroundLoad()
+        self.others_cores = 0.0
+
+    def loaded(self, name: str) -> tuple[EngineProcess, Outputs]:
+        """Return an engine's process and the outputs of its first inference; loads it, unless it is there already.
+
+        Raises:
+            EngineError: it does not load.
+        """
+        if self._process is None or self._name != name:
+            self.close()
+            self._name, self._process = name, self._start(name)
+            self._others = BackgroundLoad(self._process.pid)
+            self._outputs = self._process.outputs()
+        return self._process, self._outputs
+
+    def close(self) -> None:
+        """End the process that is there."""
+        if self._process is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):  # an engine that died took its processor time along
+                self.others_cores = max(self.others_cores, self._others.cores())
+            self._process.close()
+            self._process = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInTurn:
+    """An engine that is loaded when its turn comes, and stays until that of another one; fulfils :class:`Engine`."""
+
+    place: OnePlace
+    name: str
+
+    def outputs(self) -> Outputs:
+        """Return its outputs for the seeded inputs."""
+        return self.place.loaded(self.name)[1]
+
+    def turn(self, warm: int, counted: int) -> list[float]:
+        """Run so many inferences, behind a first one where it was loaded anew; return the seconds of the counted."""
+        return self.place.loaded(self.name)[0].turn(warm, counted)
+
+
 def measure_processes(cell: Cell, peers: Sequence[str], effort: Effort) -> Measured:
     """Measure a cell with the built-in engine and ``peers``, each in a process of its own; they load side by side."""
     with contextlib.ExitStack() as stack:
-        engines = {name: stack.enter_context(contextlib.closing(EngineProcess(name, cell))) for name in (OURS, *peers)}
+        engines = {
+            name: stack.enter_context(contextlib.closing(EngineProcess(name, cell, effort.answer_s)))
+            for name in (OURS, *peers)
+        }
         others = BackgroundLoad(*(engine.pid for engine in engines.values()))
         found = measure(cell, engines, effort)
         with contextlib.suppress(psutil.NoSuchProcess):  # an engine that died took its processor time along
             found = replace(found, others_cores=others.cores())
         return found
+
+
+def measure_one_at_a_time(cell: Cell, peers: Sequence[str], effort: Effort) -> Measured:
+    """Measure a cell whose engines do not fit into the memory together: one process at a time, one inference a turn.
+
+    The first inference after each loading is not counted. Of two engines the one that ends a round begins the next one,
+    and stays loaded.
+    """
+    place = OnePlace(lambda name: EngineProcess(name, cell, effort.answer_s))
+    with contextlib.closing(place):
+        found = measure(cell, {name: EngineInTurn(place, name) for name in (OURS, *peers)}, replace(effort, turn_s=0.0))
+    return replace(found, one_at_a_time=True, others_cores=place.others_cores)

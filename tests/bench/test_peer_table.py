@@ -106,6 +106,12 @@ def test_a_machine_that_was_not_quiet_is_said():
     assert document([noisy], {})["cells"][0]["others_cores"] == 1.24
 
 
+def test_engines_that_were_loaded_one_at_a_time_are_said():
+    said = " ".join(sentences([CELLS[0], replace(CELLS[2], one_at_a_time=True)]))
+    assert "One engine at a time was loaded, and anew for its turns, in yolov3 batch 1 threads 2" in said
+    assert "One engine" not in " ".join(sentences(CELLS))
+
+
 def test_nothing_to_compare_is_a_sentence():
     assert list(sentences([])) == ["Nothing could be compared."]
 

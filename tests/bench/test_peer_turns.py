@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,17 @@ import pytest
 
 from bench.peers import turns
 from bench.peers.ratios import OURS, Cell
-from bench.peers.turns import Effort, EngineError, EngineProcess, balanced_orders, measure, measure_processes
+from bench.peers.turns import (
+    Effort,
+    EngineError,
+    EngineInTurn,
+    EngineProcess,
+    OnePlace,
+    balanced_orders,
+    measure,
+    measure_one_at_a_time,
+    measure_processes,
+)
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell(model="net", batch_size=1, threads=2)
@@ -22,12 +34,14 @@ EFFORT = Effort(cell_s=10.0, turn_s=0.1, least_rounds=3)
 
 
 class Machine:
-    """A clock that engines move by computing, and the order in which they did."""
+    """A clock that engines move by computing, the order in which they did, and which are loaded and were."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.turns: list[str] = []
         self.counts: set[tuple[int, int]] = set()
+        self.alive: list[str] = []
+        self.loaded: list[str] = []
 
     def clock(self) -> float:
         return self.now_s
@@ -193,6 +207,60 @@ def test_without_a_peer_nothing_is_measured():
     assert (one.best, one.rounds, machine.turns) == (None, 0, [])
 
 
+class Process(Fake):
+    """An engine in a process, which begins and ends."""
+
+    pid = os.getpid()
+
+    def outputs(self) -> dict[str, np.ndarray]:
+        assert not self.machine.alive, "another process is there"
+        self.machine.alive.append(self.name)
+        self.machine.loaded.append(self.name)
+        return super().outputs()
+
+    def turn(self, warm: int, counted: int) -> list[float]:
+        assert self.machine.alive == [self.name]
+        return super().turn(warm, counted)
+
+    def close(self) -> None:
+        self.machine.alive.remove(self.name)
+
+
+def in_one_place(
+    machine: Machine, fails: str = "", **latencies_s: float
+) -> tuple[OnePlace, Mapping[str, EngineInTurn]]:
+    def start(name: str) -> Process:
+        return Process(machine, name, latencies_s[name], fails_at=0 if name == fails else -1)
+
+    place = OnePlace(start)
+    return place, {name: EngineInTurn(place, name) for name in latencies_s}
+
+
+ONE_EACH = Effort(cell_s=0.0, turn_s=0.0, least_rounds=3)
+
+
+def test_in_one_place_one_process_is_alive_and_stays_for_its_next_turn():
+    machine = Machine()
+    place, engines = in_one_place(machine, builtin=60.0, a=90.0)
+    one = measure(CELL, engines, ONE_EACH, machine.clock)
+    assert machine.turns == [OURS, "a", "a", OURS, OURS, "a"]
+    assert machine.loaded == [OURS, "a", OURS, "a", OURS, "a"], "for outputs, then once for two turns"
+    assert machine.counts == {(0, 1)}
+    assert one.ratios["a"].median == pytest.approx(1.5)
+    place.close()
+    assert machine.alive == []
+
+
+def test_in_one_place_a_peer_that_does_not_load_leaves_its_place_to_the_others():
+    machine = Machine()
+    place, engines = in_one_place(machine, fails="odd", builtin=60.0, odd=60.0, a=90.0)
+    one = measure(CELL, engines, ONE_EACH, machine.clock)
+    assert one.absent == {"odd": "odd has no such operator"}
+    assert one.rounds == 3
+    place.close()
+    assert machine.alive == []
+
+
 SMALL = Cell(model="fcn5", batch_size=2, threads=1)
 
 
@@ -236,6 +304,23 @@ def test_a_peer_that_is_no_engine_here_takes_no_part_and_disturbs_nobody():
     assert set(one.absent) == {"onnxruntime-tensorrt"}
     assert one.best is None
     assert one.others_cores >= 0
+
+
+@pytest.mark.campaign(minutes=0.5)
+def test_one_at_a_time_says_so():
+    one = measure_one_at_a_time(SMALL, ["onnxruntime"], Effort(cell_s=0.1, turn_s=0.001, least_rounds=2))
+    assert one.one_at_a_time
+    assert one.rounds == 2
+    assert set(one.ratios) == {"onnxruntime"}
+
+
+def test_an_engine_that_takes_too_long_to_load_takes_no_part():
+    engine = EngineProcess(OURS, SMALL, answer_s=0.0)
+    try:
+        with pytest.raises(EngineError, match="gave no answer in 0 s"):
+            engine.outputs()
+    finally:
+        engine.close()
 
 
 def test_a_turn_ends_only_when_no_thread_spins_any_more():
