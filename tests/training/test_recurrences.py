@@ -121,13 +121,37 @@ def composed_step(*arguments, whole_cells, **more):
     return training_step(*arguments, **more)
 
 
-def test_an_lstms_whole_cells_have_the_gradients_of_what_they_are_composed_of(monkeypatch):
-    x, target = (np.random.default_rng(9).standard_normal((2, 32, 256)).astype(np.float32) for _ in range(2))
-    whole = TrainingSession("lstm2", "mse", batch_size=2, threads=1)
+def of_recurrence(operator: str) -> Graph:
+    """Return a recurrence of some steps from a state that it is given, and whose last state it gives, too."""
+    random, rows = np.random.default_rng(4), GATES[operator] * HIDDEN
+    shapes = {"w": (1, rows, INPUTS), "r": (1, rows, HIDDEN), "b": (1, 2 * rows)}
+    constants = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    attributes = {"hidden_size": HIDDEN, "linear_before_reset": 1} if operator == "GRU" else {"hidden_size": HIDDEN}
+    nodes = [
+        Node(operator, "cells", ("x", "w", "r", "b"), ("every", "last"), attributes),
+        Node("Add", "join", ("every", "last"), ("y",)),
+    ]
+    return infer(operator, nodes, [TensorInfo("x", (STEPS, BATCH, INPUTS))], ["y"], constants)
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+def test_whole_cells_have_the_gradients_of_what_they_are_composed_of(operator, monkeypatch):
+    graph, random = of_recurrence(operator), np.random.default_rng(9)
+    x = random.standard_normal((STEPS, BATCH, INPUTS)).astype(np.float32)
+    target = random.standard_normal((STEPS, 1, BATCH, HIDDEN)).astype(np.float32)
+    whole = TrainingSession(graph, "mse", threads=1)
     monkeypatch.setattr(session, "training_step", composed_step)
-    composed = TrainingSession("lstm2", "mse", batch_size=2, threads=1)
+    composed = TrainingSession(graph, "mse", threads=1)
     losses = [one.step(x, target) for one in (whole, composed)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     for name, gradient in composed.gradients().items():
         scale = np.abs(gradient).max()
         np.testing.assert_allclose(whole.gradients()[name], gradient, rtol=0, atol=1e-5 * scale, err_msg=name)
+
+
+@pytest.mark.parametrize(("operator", "cell"), [("GRU", "GruCell"), ("LSTM", "LstmCell")])
+def test_a_step_of_a_cell_is_one_operator_each_way(operator, cell):
+    step = training_step(of_recurrence(operator), "mse", Adam(), whole_cells=True)
+    operators = [node.op_type for node in step.graph.nodes]
+    assert operators.count(cell) == operators.count(f"{cell}Gradient") == STEPS
+    assert not {"Sigmoid", "Tanh"} & set(operators)

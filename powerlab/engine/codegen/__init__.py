@@ -79,7 +79,12 @@ from powerlab.engine.codegen.training.layers import (
     lower_lrn_gradient,
     lower_max_pool_gradient,
 )
-from powerlab.engine.codegen.training.recurrent import lower_lstm_cell, lower_lstm_cell_gradient
+from powerlab.engine.codegen.training.recurrent import (
+    lower_gru_cell,
+    lower_gru_cell_gradient,
+    lower_lstm_cell,
+    lower_lstm_cell_gradient,
+)
 from powerlab.engine.codegen.training.updates import lower_adam_update, lower_sgd_update
 from powerlab.engine.codegen.transpose import lower_transpose
 from powerlab.engine.ir.graph import Graph, Node, quoted
@@ -124,6 +129,8 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "GlobalAveragePool": lower_global_average_pool,
     "GlobalAveragePoolGradient": lower_global_average_pool_gradient,
     "GroupNorm": lower_group_norm,
+    "GruCell": lower_gru_cell,
+    "GruCellGradient": lower_gru_cell_gradient,
     "Interpolate": lower_interpolate,
     "Hardmax": lower_hardmax,
     "LRN": lower_lrn,

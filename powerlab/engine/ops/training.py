@@ -5,9 +5,11 @@ They are in the form in which they are lowered, so no pass touches them but that
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from powerlab.engine.ops.base import Operator, same_as_input
 from powerlab.engine.ops.gradients.normalisation import batch_norm_gradient
-from powerlab.engine.ops.gradients.recurrent import lstm_cell_gradient
+from powerlab.engine.ops.gradients.recurrent import gru_cell_gradient, lstm_cell_gradient
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 
 
@@ -20,8 +22,9 @@ def _channels(view: NodeView) -> Spec:
     return view.shape(0)[1:2], FLOAT32
 
 
-def _of_cells(view: NodeView, index: int) -> Spec:
-    return view.shape(index), FLOAT32
+def _like(*inputs: int) -> Callable[[NodeView], tuple[Spec, ...]]:
+    """Return a rule that gives outputs after the first the shapes of inputs."""
+    return lambda view: tuple((view.shape(index), FLOAT32) for index in inputs)
 
 
 def _kept(view: NodeView) -> tuple[Spec, ...]:
@@ -38,9 +41,11 @@ TRAINING: dict[str, Operator] = {
     "ClampGradient": Operator(same_as_input),
     "ConvWeightGradient": Operator(_shaped),
     "GlobalAveragePoolGradient": Operator(_shaped),
+    "GruCell": Operator(same_as_input, infer_more=_like(2), gradient=gru_cell_gradient),
+    "GruCellGradient": Operator(same_as_input, infer_more=_like(2, 1)),
     "LRNGradient": Operator(same_as_input),
-    "LstmCell": Operator(same_as_input, infer_more=lambda view: (_of_cells(view, 2),) * 2, gradient=lstm_cell_gradient),
-    "LstmCellGradient": Operator(same_as_input, infer_more=lambda view: (_of_cells(view, 1),)),
+    "LstmCell": Operator(same_as_input, infer_more=_like(2, 2), gradient=lstm_cell_gradient),
+    "LstmCellGradient": Operator(same_as_input, infer_more=_like(1)),
     "MaxPoolGradient": Operator(same_as_input),
     "SgdUpdate": Operator(same_as_input, infer_more=_kept),
 }
@@ -55,6 +60,10 @@ TRAINING: dict[str, Operator] = {
 - ``ChannelSums``: of images, the sum of all pixels of each channel.
 - ``ClampGradient``: of what an activation made and its gradient.
 - ``ConvWeightGradient``: of a convolution's images and the gradient of its result.
+- ``GruCell``: of a GRU that resets behind its product: of the gates' sums of the input and of the state (sequences,
+  3 * units) and the hidden units before; gives the activated gates and the hidden units. ``GruCellGradient``: of the
+  activated gates, the sums of the state, the hidden units before and the gradient of those behind; gives the gradients
+  of the input's sums, of the hidden units before and of the state's sums.
 - ``LstmCell``: of two summands of the gates (sequences, 4 * units) and the cells before; gives the activated gates, the
   cells and the hidden units. ``LstmCellGradient``: of the activated gates, the cells before and behind, and the
   gradients of cells and hidden units; gives the gradients of the gates' sums and of the cells before.

@@ -34,7 +34,7 @@ class _Cell:
         add: takes the nodes.
         weights: (gates * hidden, inputs) and (gates * hidden, hidden).
         biases: of both, or none.
-        whole: whether a step of an LSTM's cell is one operator.
+        whole: whether a step of the cell is one operator, of an LSTM or of a GRU that resets behind its product.
     """
 
     def __init__(
@@ -84,6 +84,9 @@ class _Cell:
 
     def _gru(self, given: str, state: State) -> State:
         add, (hidden,) = self._add, state
+        if self._whole and not self._sizes.resets_before:
+            _, hidden = add.several("GruCell", given, self._product(hidden, self._of_state, 1), hidden, made=2)
+            return (hidden,)
         given_gates, given_candidate = self._parts(given, 2, 1)
         if self._sizes.resets_before:
             of_gates, of_candidate = self._parts(self._of_state, 2, 1, axis=0)
@@ -159,7 +162,8 @@ def unroll_recurrences(graph: Graph, *, whole_cells: bool = False) -> Graph:
 
     Args:
         graph: the network.
-        whole_cells: whether a step of an LSTM's cell is one operator, which the processor alone has.
+        whole_cells: whether a step of a cell is one operator where that can be, which the processor alone has: of an
+            LSTM, and of a GRU that resets behind its product.
 
     Raises:
         PowerlabError: one is of a kind that has no gradient; names it.

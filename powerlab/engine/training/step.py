@@ -92,7 +92,7 @@ def training_step(
         optimizer: how gradients move weights.
         sums: the update takes the sum of so many gradients, of a part of the batch each.
         recompute: whether the backward pass computes activations again, for which less memory is needed.
-        whole_cells: whether a step of an LSTM's cell is one operator, which the processor alone has.
+        whole_cells: as in :func:`powerlab.engine.training.recurrences.unroll_recurrences`.
 
     Raises:
         PowerlabError: the network cannot be trained: it has no parameters, an operator without a gradient, or an

@@ -1,4 +1,4 @@
-"""The cell of an LSTM that trains, one step of time, forwards and backwards."""
+"""The cells of a GRU and an LSTM that train, one step of time, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -6,19 +6,31 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
 
 
+def lower_gru_cell(builder: Builder, node: Node) -> None:
+    """Lower a GruCell."""
+    _emit(builder, node, "gru_cell_f32", (0, 2))
+
+
+def lower_gru_cell_gradient(builder: Builder, node: Node) -> None:
+    """Lower a GruCellGradient."""
+    _emit(builder, node, "gru_cell_gradient_f32", (0, 2, 1))
+
+
 def lower_lstm_cell(builder: Builder, node: Node) -> None:
     """Lower an LstmCell."""
-    _emit(builder, node, "lstm_cell_f32", node.inputs[2])
+    _emit(builder, node, "lstm_cell_f32", (0, 2, 2))
 
 
 def lower_lstm_cell_gradient(builder: Builder, node: Node) -> None:
     """Lower an LstmCellGradient."""
-    _emit(builder, node, "lstm_cell_gradient_f32", node.inputs[1])
+    _emit(builder, node, "lstm_cell_gradient_f32", (0, 1))
 
 
-def _emit(builder: Builder, node: Node, family: str, cells: str) -> None:
-    """Emit a step; results after the first are as large as the cells, and of some nobody needs to know."""
+def _emit(builder: Builder, node: Node, family: str, like: tuple[int, ...]) -> None:
+    """Emit a step, whose results are as large as inputs ``like``; of some nobody needs to know."""
     read = [builder.general(name) for name in node.inputs]
-    room = builder.graph.shape(cells)
-    made = [builder.new_general(name) if name else builder.room(room) for name in node.outputs]
+    made = [
+        builder.new_general(name) if name else builder.room(builder.graph.shape(node.inputs[index]))
+        for name, index in zip(node.outputs, like, strict=True)
+    ]
     builder.emit_general(family, node, (*made, *read))

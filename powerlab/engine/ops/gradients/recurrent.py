@@ -1,4 +1,4 @@
-"""The gradient of one step of an LSTM's cell."""
+"""The gradients of one step of the cells of a GRU and an LSTM."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Sequence
 
 from powerlab.engine.ops.gradients.base import Tape
 from powerlab.engine.ops.view import NodeView
+
+
+def gru_cell_gradient(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Give the sums of the input and of the state their gradients; nobody else reads the activated gates."""
+    (_, product, before), (gates, _) = view.node.inputs, view.node.outputs
+    of_given, of_before, of_product = tape.several("GruCellGradient", gates, product, before, gradients[1], made=3)
+    return of_given, of_product, of_before
 
 
 def lstm_cell_gradient(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:

@@ -28,6 +28,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_space_to_depth(table, report);
   check_pools(table, report);
   check_elementwise(table, report);
+  check_gru_cells(table, report);
   check_lstm(table, report);
   check_lstm_cells(table, report);
   check_normalisations(table, report);

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <string>
 
-#include "tests/test.hpp"
+#include "tests/apart.hpp"
 
 namespace powerlab::engine::test {
 namespace {
 
-constexpr int kGates = 4, kGap = 3;
+constexpr int kGates = 4;
 constexpr double kStep = 1e-5, kTolerance = 1e-6;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -21,32 +21,6 @@ Cell cell(const std::array<double, kGates>& sums, double before) {
   const double cells = sigmoid(sums[2]) * before + sigmoid(sums[0]) * std::tanh(sums[3]);
   return {cells, sigmoid(sums[1]) * std::tanh(cells)};
 }
-
-// Rows of numbers, and what lies between them.
-struct Apart {
-  std::int64_t row;
-  Floats memory;
-  Strided tensor;
-  Apart(int rows, int columns)
-      : row(columns + kGap),
-        memory(static_cast<std::size_t>(rows) * static_cast<std::size_t>(row), 77.0f),
-        tensor(strided(memory.data(), {rows, columns}, {row, 1})) {}
-  float& at(int i, int j) { return memory.data()[i * row + j]; }
-  void fill(Random& random) {
-    for (std::int64_t i = 0; i < tensor.size[0]; ++i) {
-      for (std::int64_t j = 0; j < tensor.size[1]; ++j)
-        at(static_cast<int>(i), static_cast<int>(j)) = static_cast<float>(random.next());
-    }
-  }
-  int written_between() {
-    int count = 0;
-    for (std::int64_t i = 0; i < tensor.size[0]; ++i) {
-      for (std::int64_t j = tensor.size[1]; j < row; ++j)
-        count += at(static_cast<int>(i), static_cast<int>(j)) != 77.0f;
-    }
-    return count;
-  }
-};
 
 void check_cell(const KernelTable& table, int sequences, int units, Random& random, Report& report) {
   const int wide = kGates * units;

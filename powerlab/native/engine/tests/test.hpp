@@ -79,6 +79,7 @@ void check_space_to_depth(const KernelTable& table, Report& report);
 void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);
 void check_peak(const KernelTable& table, Report& report);
+void check_gru_cells(const KernelTable& table, Report& report);
 void check_lstm(const KernelTable& table, Report& report);
 void check_lstm_cells(const KernelTable& table, Report& report);
 void check_normalisations(const KernelTable& table, Report& report);

@@ -38,6 +38,7 @@
 #include "kernels/training/batch_norm.hpp"
 #include "kernels/training/conv_weight_gradient.hpp"
 #include "kernels/training/gradients.hpp"
+#include "kernels/training/gru_cell.hpp"
 #include "kernels/training/lrn_gradient.hpp"
 #include "kernels/training/lstm_cell.hpp"
 #include "kernels/training/pack_kernels.hpp"
@@ -250,6 +251,8 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("pack_channels_f32", pack_channels),
     POWERLAB_GENERAL("pack_winograd2_kernels_f32", pack_winograd_kernels<2>),
     POWERLAB_GENERAL("pack_winograd4_kernels_f32", pack_winograd_kernels<4>),
+    POWERLAB_GENERAL("gru_cell_f32", gru_cell),
+    POWERLAB_GENERAL("gru_cell_gradient_f32", gru_cell_gradient),
     POWERLAB_GENERAL("lstm_cell_f32", lstm_cell),
     POWERLAB_GENERAL("lstm_cell_gradient_f32", lstm_cell_gradient),
     POWERLAB_GENERAL("sgd_update_f32", sgd_update<false>),
