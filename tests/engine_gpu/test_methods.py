@@ -16,7 +16,9 @@ from powerlab.engine.gpu.choice.matrices import matrix_methods
 from powerlab.engine.gpu.choice.method import BYTES_MATRICES, CACHED, MATRICES, SHARED, SHARED_HALF, Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.choice.shared import fits
+from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.gpu.target import Target
+from powerlab.engine.passes import optimise
 
 RANDOM = np.random.default_rng(5)
 TILES = [
@@ -55,6 +57,16 @@ def test_three_by_three(name, residual):
     kernels = [kernel for kernel, _ in model.steps()]
     assert ("winograd_in_fp32" in kernels) == bool(METHODS[name].winograd)
     assert f"{METHODS[name].kernel}_fp32" in kernels
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_no_number_stays_so_where_a_convolution_clamps(name):
+    model = GpuModel(optimise(graph_of(9, 21, 3, (9, 7), pad=1), chained=False), choose=lambda *_: METHODS[name])
+    x = RANDOM.standard_normal((2, 9, 9, 7)).astype(np.float32)
+    x[1] = np.nan
+    found = model.run({"x": x})["y"]
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
 
 
 @pytest.mark.parametrize("tiles", TILES)

@@ -1,4 +1,5 @@
 // How most kernels end: what is below 0 is multiplied by a slope, all is clamped, and a function of one number follows.
+// What is no number stays so, where min and max may take their other operand.
 // FUNCTION is its place in FUNCTIONS of activations.py. The specification lets exp and its relatives overflow early, so
 // nothing here asks them for more than 88.
 
@@ -82,5 +83,7 @@ vec4 function_of(vec4 x, float alpha, float beta) {
 
 vec4 finish(vec4 v, float low, float high, float slope, float alpha, float beta) {
   const vec4 sloped = mix(v, v * slope, lessThan(v, vec4(0)));
-  return function_of(min(max(sloped, vec4(low)), vec4(high)), alpha, beta);
+  const vec4 made = function_of(min(max(sloped, vec4(low)), vec4(high)), alpha, beta);
+  const bvec4 nothing = greaterThan(floatBitsToUint(v) & 0x7fffffffu, uvec4(0x7f800000u));
+  return mix(made, v, nothing);
 }

@@ -1,5 +1,5 @@
 // Each number by itself, 4 at a time, wherever both operands lie alike. OPERATION 0 takes x, 1 x + y, 2 x * y; 3 x * y with
-// one y a channel of each image; 4 x * y + z with one y and z a channel of all. What is no number stays so.
+// one y a channel of each image; 4 x * y + z with one y and z a channel of all.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -26,6 +26,5 @@ void main() {
   if (OPERATION == 2) v *= vec4(y[i]);
   if (OPERATION == 3) v *= vec4(y[i / p.pixels]);
   if (OPERATION == 4) v = v * scale[i / p.pixels % p.blocks] + shift[i / p.pixels % p.blocks];
-  const bvec4 nothing = greaterThan(floatBitsToUint(v) & 0x7fffffffu, uvec4(0x7f800000u));
-  made[i] = T4(mix(finish(v, p.low, p.high, p.slope, p.alpha, p.beta), v, nothing));
+  made[i] = T4(finish(v, p.low, p.high, p.slope, p.alpha, p.beta));
 }
