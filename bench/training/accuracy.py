@@ -1,6 +1,6 @@
 """Whether a small CNN learns here what it learns in PyTorch: accuracies over seeds, after the same steps.
 
-    python -m bench.training.accuracy --seeds 10 --steps 150
+    python -m bench.training.accuracy --seeds 10 --steps 10 25 50 100 150
     python -m bench.training.accuracy --data digits --slices 1 4 --precision fp32 bf16
 
 Both engines start from the same weights and see the same batches: images that code makes (a disc, a square, a cross or
@@ -172,7 +172,7 @@ def main() -> None:
     """Train in both engines and print their accuracies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, nargs="+", default=[150], help="tested after so many steps each")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--data", choices=DATA, default="shapes")
     parser.add_argument("--slices", type=int, nargs="+", default=[1])
@@ -184,19 +184,29 @@ def main() -> None:
         for precision in asked.precision
         for count in asked.slices
     }
-    table = Table("accuracy, %", "mean", "standard error", *map(str, range(asked.seeds)))
+    table = Table(f"accuracy, % ± standard error of {asked.seeds} seeds", *(f"{steps} steps" for steps in asked.steps))
     for name, train in {**trained, "torch": trained_by_torch}.items():
-        found = []
-        for seed in range(asked.seeds):
-            learnt, others = data.images(seed)
-            random = np.random.default_rng([seed, 1])
-            batches = (learnt(random, BATCH) for _ in range(asked.steps))
-            weights = start(np.random.default_rng([seed, 0]), data)
-            model = train(weights, batches, asked.threads, data.size)
-            found.append(accuracy(model, others(np.random.default_rng([seed, 2]), TESTED)))
-        spread = statistics.stdev(found) / len(found) ** 0.5 if len(found) > 1 else float("nan")
-        table.add_row(name, f"{statistics.mean(found):.2f}", f"{spread:.2f}", *(f"{one:.1f}" for one in found))
+        table.add_row(name, *(_mean(_accuracies(train, data, steps, asked)) for steps in asked.steps))
     Console(width=140).print(table)
+
+
+def _accuracies(
+    train: Callable[..., Callable[[Array], Array]], data: Data, steps: int, asked: argparse.Namespace
+) -> list[float]:
+    """Return the accuracy of each seed after so many steps from its start."""
+    found = []
+    for seed in range(asked.seeds):
+        learnt, others = data.images(seed)
+        random = np.random.default_rng([seed, 1])
+        batches = (learnt(random, BATCH) for _ in range(steps))
+        model = train(start(np.random.default_rng([seed, 0]), data), batches, asked.threads, data.size)
+        found.append(accuracy(model, others(np.random.default_rng([seed, 2]), TESTED)))
+    return found
+
+
+def _mean(found: list[float]) -> str:
+    error = f" ± {statistics.stdev(found) / len(found) ** 0.5:.2f}" if len(found) > 1 else ""
+    return f"{statistics.mean(found):.2f}{error}"
 
 
 if __name__ == "__main__":

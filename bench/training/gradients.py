@@ -2,6 +2,7 @@
 
     python -m bench.training.gradients                       # networks with images of 64 × 64, batch 2
     python -m bench.training.gradients resnet50@96 --batch 4
+    python -m bench.training.gradients --random 30           # networks that seeds make
 
 Of each weight, the norm of the difference over the norm of the exact gradient; the table has the median and the largest
 over all weights but those whose gradient is zero (a bias before a batch norm). Networks run without their Dropout.
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from bench.training.random_networks import random_network
 from powerlab.backends.training.batch import LABELS, batch, target_of
 from powerlab.backends.training.torch_functions import torch_functions
 from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
@@ -61,6 +63,9 @@ RECURRENT: dict[str, tuple[str, int, dict[str, object]]] = {
     "rnn": ("RNN", 1, {}),
 }
 """Networks that the zoo has not: name → operator, gates and attributes."""
+
+RANDOM = "random-"
+"""How the names of random networks begin; their seed follows."""
 
 LARGEST = 1e-4
 """Of a relative error, unless single precision itself is not that exact: then PyTorch's own is the bound."""
@@ -110,6 +115,15 @@ def recurrent_network(name: str, batch_size: int) -> Graph:
     return infer(name, nodes, [TensorInfo("x", (steps, batch_size, inputs))], ["y"], constants)
 
 
+def network(name: str, batch_size: int) -> Graph:
+    """Return one of the zoo, of :data:`RECURRENT`, or ``random-SEED``."""
+    if name in RECURRENT:
+        return recurrent_network(name, batch_size)
+    if name.startswith(RANDOM):
+        return random_network(int(name.removeprefix(RANDOM)), batch_size)
+    return load_graph(name, batch_size=batch_size)
+
+
 def by_torch(graph: Graph, weights: tuple[str, ...], x: Any, labels: Any, dtype: str) -> Gradients:
     """Return PyTorch's gradients of the loss."""
     torch: Any = import_module("torch")
@@ -156,12 +170,13 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1, help="of images and labels")
     parser.add_argument("--smooth", action="store_true", help=f"softplus for {', '.join(KINKS)}")
+    parser.add_argument("--random", type=int, metavar="N", help="random networks of the seeds below N instead")
     asked = parser.parse_args()
+    names = asked.networks if asked.random is None else [f"{RANDOM}{seed}" for seed in range(asked.random)]
     table = Table("network", "weights", "builtin, median", "largest", "torch float32, median", "largest")
     inexact: list[str] = []
-    for name in asked.networks:
-        loaded = recurrent_network(name, asked.batch) if name in RECURRENT else load_graph(name, batch_size=asked.batch)
-        graph = without_dropout(loaded)
+    for name in names:
+        graph = without_dropout(network(name, asked.batch))
         graph = without_kinks(graph) if asked.smooth else graph
         random = np.random.default_rng(asked.seed)
         x = random.standard_normal(graph.inputs[0].shape, dtype=np.float32)

@@ -11,11 +11,15 @@ from engine_models import load_bytes
 from general_models import model_bytes
 from onnx import helper
 
+from powerlab.backends.training.batch import target_of
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import onnx_bytes
+from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.passes import optimise
 from powerlab.engine.training import Adam, Sgd, TrainingSession
+from powerlab.engine.training.step import training_step
 
 OPTIMIZERS = {
     "sgd": Sgd(rate=0.1),
@@ -169,3 +173,13 @@ def test_networks_of_the_zoo_learn_one_batch_by_heart(network):
     x = np.random.default_rng(3).standard_normal(session.inputs["x"], dtype=np.float32)
     losses = [session.step(x, np.asarray([5, 7])) for _ in range(6)]
     assert losses[-1] < losses[0] / 2
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_network_of_the_zoo_has_a_step_with_a_gradient_of_each_parameter(name):
+    graph = load_graph(name, batch_size=2)
+    step = training_step(graph, target_of(graph).loss, Sgd(), whole_cells=True)
+    assert step.parameters
+    assert set(step.gradients) == set(step.parameters)
+    for parameter, gradient in step.gradients.items():
+        assert step.graph.shape(gradient) == graph.shape(parameter), parameter
