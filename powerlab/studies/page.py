@@ -30,14 +30,14 @@ def html_document(
     study: Study, rows: Sequence[Row], matches: Sequence[Match], not_repeated: Sequence[NotRepeated]
 ) -> str:
     """Return the page: what was asked, the table, our own points compared, and what was not repeated."""
+    beside = "Published and own figures stand side by side and are never put into one. " if study.publishes else ""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(study.title)}</title><style>{_STYLE}</style></head><body><main>",
         f"<h1>{escape(study.title)}</h1><p>{escape(study.asks)}</p>",
-        f'<p class="note">Published figures: {escape(study.source)}. Published and own figures stand side by side '
-        "and are never put into one. ± is the 95 % interval.</p>",
+        f'<p class="note">Published figures: {escape(study.source)}. {beside}± is the 95 % interval.</p>',
         *_table(study, rows),
         *(_ratios(study, matches) if matches else ()),
         *_list(not_repeated),

@@ -149,6 +149,11 @@ class Study:
     compared: str = ""
     boards: tuple[str, ...] = ()
 
+    @property
+    def publishes(self) -> bool:
+        """Whether published figures stand in its table."""
+        return any(case.published for case in self.cases)
+
     def is_about(self, board: str) -> bool:
         """Whether figures of a board stand beside the published ones, and not apart from them."""
         return not self.boards or board in self.boards

@@ -108,6 +108,14 @@ def test_a_plan_says_what_runs_for_how_long_and_what_cannot_be_repeated(capsys, 
     assert measured == []
 
 
+def test_a_plan_tells_sweeps_on_the_graphics_processor_from_those_on_the_cores(capsys, monkeypatch):
+    monkeypatch.setattr(requirements.Trials, "_try", lambda *_: ("", 0.01))
+    text = said(capsys, "caffe-streams", "--plan", "--board", "gpu-workstation").err
+    for trained in ("training by sgd: ", ""):
+        assert f"{trained}alexnet, resnet18 in fp32 on builtin, batch 32, threads 8, modes current, slices 1, 2" in text
+        assert f"{trained}alexnet, resnet18 in fp32 on builtin on the gpu, batch 32, modes current, slices 1, 2" in text
+
+
 def test_slow_models_make_the_outlook_longer(capsys, monkeypatch):
     monkeypatch.setattr(requirements.Trials, "_try", lambda *_: ("", 100.0))
     text = said(capsys, "xavier-resnet50", "--plan", "--board", "jetson-nano", "--quick").err

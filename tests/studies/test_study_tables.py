@@ -226,6 +226,7 @@ def test_the_page_of_every_study_says_all_of_it(study):
     words = " ".join(reader.text)
     for said in (study.title, study.asks, study.source, *(one.why for one in left)):
         assert said in words
+    assert ("Published and own figures stand side by side" in words) == study.publishes
     for row in table:
         assert row.conditions in words
         assert row.provenance in words

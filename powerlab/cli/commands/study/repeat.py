@@ -30,6 +30,7 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Processor
 from powerlab.measure.duration import expected_s
 from powerlab.measure.output_check import OutputsDifferError
 from powerlab.reports.text import figure_text
@@ -150,14 +151,18 @@ def _outlook(study: Study, planned: Planned, device: Device, trials: Trials) -> 
 
 
 def _words(plan: SweepPlan) -> str:
+    on_gpu = plan.processors == (Processor.GPU,)
+    place = " on the gpu" if on_gpu else ""
+    threads = "" if on_gpu else f"threads {', '.join(map(str, plan.threads))}, "
     cores = f", cores {' and '.join(word or 'unnamed' for word in plan.cores)}" if len(plan.cores) > 1 else ""
     runs = len(plan.points()) * plan.repeats
     trained = f"training by {', '.join(plan.optimizers)}: " if plan.optimizers else ""
     slices = f", slices {', '.join(map(str, plan.slices))}" if max(plan.slices) > 1 else ""
+    queues = f", queues {', '.join(map(str, plan.queues))}" if max(plan.queues) > 1 else ""
     return (
-        f"{trained}{', '.join(plan.models)} in {', '.join(plan.precisions)} on {', '.join(plan.engines)}, "
-        f"batch {', '.join(map(str, plan.batch_sizes))}, threads {', '.join(map(str, plan.threads))}, "
-        f"modes {', '.join(plan.modes)}{cores}{slices}; {runs} runs"
+        f"{trained}{', '.join(plan.models)} in {', '.join(plan.precisions)} on {', '.join(plan.engines)}{place}, "
+        f"batch {', '.join(map(str, plan.batch_sizes))}, {threads}modes {', '.join(plan.modes)}{cores}"
+        f"{slices}{queues}; {runs} runs"
     )
 
 
