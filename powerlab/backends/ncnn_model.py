@@ -7,12 +7,14 @@ have no batch axis: what is ``(1, c, h, w)`` here is ``(c, h, w)`` there.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
 
+from powerlab.backends.attention import join_attentions
+from powerlab.backends.ncnn_transformers import TRANSFORMERS
+from powerlab.backends.ncnn_writer import Writer, axis_of, blob, sizes
 from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
@@ -22,6 +24,8 @@ from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, slope_of
 _MAGIC = 7767517
 _FLOATS_FOLLOW = b"\0\0\0\0"
 """Before the weights of a convolution or a fully connected layer: they are plain float32."""
+_ONE_AN_OUTPUT = 4
+"""How the bias of a Gemm lies."""
 _NO_BOUND = 3.4028235e38
 _RELU, _LEAKY, _CLIP = 1, 2, 3
 _NEAREST = 1
@@ -40,68 +44,39 @@ _FUNCTIONS = {
 """Functions of one number: ncnn's layer, and the attributes that are its parameters."""
 
 
-class _Writer:
-    """Collects layers; a tensor that several layers read is split, because a blob of ncnn has one reader."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.layers: list[str] = []
-        self.blob_count = 0
-        self.weights: list[bytes] = []
-        self._readings = Counter(name for node in graph.nodes for name in node.inputs if name not in graph.constants)
-        self._copies: dict[str, list[str]] = {}
-
-    def layer(self, kind: str, inputs: tuple[str, ...], output: str, parameters: Mapping[int, object]) -> None:
-        """Add a layer that makes ``output``, and where that is read more than once, its copies."""
-        read = [self._copies[name].pop() if name in self._copies else name for name in inputs]
-        self._add(kind, read, [output], parameters)
-        count = self._readings[output]
-        if count > 1:
-            # An output of the graph that is read too keeps a copy under its own name for the caller.
-            self._copies[output] = [f"{output}/{number}" for number in range(count)]
-            self._add("Split", [output], list(self._copies[output]), {})
-
-    def _add(self, kind: str, inputs: list[str], outputs: list[str], parameters: Mapping[int, object]) -> None:
-        counts = f"{len(inputs)} {len(outputs)}"
-        words = [_blob(name) for name in (*inputs, *outputs)]
-        settings = (f"{key}={value}" for key, value in parameters.items())
-        self.layers.append(" ".join((kind, f"layer{len(self.layers)}", counts, *words, *settings)))
-        self.blob_count += len(outputs)
-
-    def constant(self, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        """Return a weight as little-endian float32."""
-        return np.ascontiguousarray(self.graph.constants[name], dtype="<f4")
-
-    def part(self, node: Node, name: str) -> str:
-        """Return the name of a tensor between the layers that one node becomes; it is read once."""
-        return f"{node.outputs[0]}/{name}"
-
-
 def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
     """Return the text, the weights, and ncnn's name of every input and output.
 
     Raises:
         PowerlabError: a tensor is no single image, or a node has no such form in ncnn.
     """
+    graph = join_attentions(graph)
+    rows = _rows(graph)
     for info in (*graph.inputs, *(graph.tensors[output] for node in graph.nodes for output in node.outputs)):
-        if len(info.shape) not in (2, 3, 4) or info.shape[0] != 1:
+        if len(info.shape) not in (2, 3, 4) or (info.shape[0] != 1 and info.name not in rows):
             raise PowerlabError(
                 f"ncnn takes one image at a time of at most three axes, but {info.name!r} has shape {info.shape}; "
                 "use another engine for this model."
             )
-    writer = _Writer(graph)
+    writer = Writer(graph)
     for info in graph.inputs:
         writer.layer("Input", (), info.name, {})
     for node in graph.nodes:
         rule_for("ncnn", _LAYERS, node)(writer, node)
     text = "\n".join((str(_MAGIC), f"{len(writer.layers)} {writer.blob_count}", *writer.layers)) + "\n"
     ends = (*graph.inputs, *graph.outputs)
-    return text, b"".join(writer.weights), {info.name: _blob(info.name) for info in ends}
+    return text, b"".join(writer.weights), {info.name: blob(info.name) for info in ends}
 
 
-def _blob(name: str) -> str:
-    """Return a name without white space, which separates words in ncnn's text."""
-    return "".join("_" if letter.isspace() else letter for letter in name) or "_"
+def _rows(graph: Graph) -> set[str]:
+    """Return the tensors that are rows of one image, (rows, features), which fully connected layers take."""
+    rows: set[str] = set()
+    for node in graph.nodes:
+        viewed = node.op_type == "Reshape" and graph.shape(node.inputs[0])[0] == 1
+        treated = node.op_type in _ROW_BY_ROW and node.inputs[0] in rows
+        if (viewed or treated) and len(graph.shape(node.outputs[0])) == 2:
+            rows.update(node.outputs)
+    return rows - graph.output_names()
 
 
 def _ends(node: Node) -> list[tuple[str, dict[int, object]]]:
@@ -132,7 +107,7 @@ def _activation(node: Node) -> dict[int, object] | None:
 
 
 def _followed(
-    writer: _Writer, node: Node, ends: list[tuple[str, dict[int, object]]], add: Callable[[str], None]
+    writer: Writer, node: Node, ends: list[tuple[str, dict[int, object]]], add: Callable[[str], None]
 ) -> None:
     """Add a layer, which is told its output, and after it the ends that it does not compute itself."""
     between = [writer.part(node, f"end{number}") for number in range(len(ends))]
@@ -142,7 +117,7 @@ def _followed(
         writer.layer(kind, (source,), output, parameters)
 
 
-def _conv(writer: _Writer, node: Node) -> None:
+def _conv(writer: Writer, node: Node) -> None:
     x, weight, bias, residual = (node.input(index) for index in range(4))
     values = writer.constant(weight)
     top, left, bottom, right = integers(node, "pads")
@@ -153,65 +128,75 @@ def _conv(writer: _Writer, node: Node) -> None:
     parameters |= {4: left, 14: top, 15: right, 16: bottom, 5: int(bool(bias)), 6: values.size}
     if group > 1:
         parameters[7] = group
-    writer.weights += [_FLOATS_FOLLOW, values.tobytes()]
-    if bias:
-        writer.weights.append(writer.constant(bias).tobytes())
+    weights = _weights(writer, weight, bias)
     kind = "Convolution" if group == 1 else "ConvolutionDepthWise"
     if not residual:
-        _computed(writer, node, kind, parameters)
+        _computed(writer, node, kind, parameters, weights)
         return
     convolved = writer.part(node, "convolved")
-    writer.layer(kind, (x,), convolved, parameters)
+    writer.layer(kind, (x,), convolved, parameters, weights)
     _followed(
         writer, node, _ends(node), lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: _SUM})
     )
 
 
-def _computed(writer: _Writer, node: Node, kind: str, parameters: dict[int, object]) -> None:
+def _weights(writer: Writer, weight: str, bias: str) -> list[bytes]:
+    """Return the weights of a convolution or a fully connected layer, whose bias may be missing."""
+    offsets = [writer.constant(bias).tobytes()] if bias else []
+    return [_FLOATS_FOLLOW, writer.constant(weight).tobytes(), *offsets]
+
+
+def _computed(writer: Writer, node: Node, kind: str, parameters: dict[int, object], weights: Sequence[bytes]) -> None:
     """Add a convolution or a fully connected layer with its end, inside it where it can be."""
     activation = _activation(node)
     ends = [] if activation is not None else _ends(node)
     whole = parameters | (activation or {})
-    _followed(writer, node, ends, lambda output: writer.layer(kind, node.inputs[:1], output, whole))
+    _followed(writer, node, ends, lambda output: writer.layer(kind, node.inputs[:1], output, whole, weights))
 
 
-def _gemm(writer: _Writer, node: Node) -> None:
+def _gemm(writer: Writer, node: Node) -> None:
+    """Add a fully connected layer; of several rows ncnn's Gemm is 2 to 3 times as fast as its InnerProduct."""
     weight, bias = node.input(1), node.input(2)
     values = writer.constant(weight)
-    writer.weights += [_FLOATS_FOLLOW, values.tobytes()]
-    if bias:
-        writer.weights.append(writer.constant(bias).tobytes())
-    _computed(writer, node, "InnerProduct", {0: values.shape[0], 1: int(bool(bias)), 2: values.size})
+    outputs, inputs = values.shape
+    if writer.graph.shape(node.inputs[0])[0] == 1:
+        parameters: dict[int, object] = {0: outputs, 1: int(bool(bias)), 2: values.size}
+        _computed(writer, node, "InnerProduct", parameters, _weights(writer, weight, bias))
+        return
+    offsets = writer.constant(bias) if bias else np.zeros(outputs, np.float32)
+    parameters = {3: 1, 5: 1, 6: 1, 8: outputs, 9: inputs, 10: _ONE_AN_OUTPUT}
+    weights = [_FLOATS_FOLLOW, values.tobytes(), _FLOATS_FOLLOW, offsets.tobytes()]
+    _followed(writer, node, _ends(node), lambda made: writer.layer("Gemm", node.inputs[:1], made, parameters, weights))
 
 
-def _add(writer: _Writer, node: Node) -> None:
+def _add(writer: Writer, node: Node) -> None:
     _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: _SUM}))
 
 
-def _multiply(writer: _Writer, node: Node) -> None:
+def _multiply(writer: Writer, node: Node) -> None:
     _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs, output, {0: _PRODUCT}))
 
 
-def _function(writer: _Writer, node: Node) -> None:
+def _function(writer: Writer, node: Node) -> None:
     """Add a function of one number; ncnn's hard swish is told the slope that ONNX's always has."""
     kind, *numbers = _FUNCTIONS[node.op_type]
     given = {place: f"{number(node, name):.9g}" for place, name in enumerate(numbers)}
     writer.layer(kind, node.inputs, node.outputs[0], {0: f"{1 / 6:.9g}", 1: 0.5} if kind == "HardSwish" else given)
 
 
-def _clamp(writer: _Writer, node: Node) -> None:
+def _clamp(writer: Writer, node: Node) -> None:
     (kind, parameters), *ends = _ends(node) or [("Noop", {})]
     _followed(writer, node, ends, lambda output: writer.layer(kind, node.inputs, output, parameters))
 
 
-def _scale_shift(writer: _Writer, node: Node) -> None:
+def _scale_shift(writer: Writer, node: Node) -> None:
     x, scale, shift = node.inputs
-    writer.weights += [writer.constant(scale).tobytes(), writer.constant(shift).tobytes()]
+    weights = [writer.constant(name).tobytes() for name in (scale, shift)]
     parameters = {0: writer.constant(scale).size, 1: 1}
-    _followed(writer, node, _ends(node), lambda output: writer.layer("Scale", (x,), output, parameters))
+    _followed(writer, node, _ends(node), lambda output: writer.layer("Scale", (x,), output, parameters, weights))
 
 
-def _pool(writer: _Writer, node: Node) -> None:
+def _pool(writer: Writer, node: Node) -> None:
     (height, width), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
     top, left, bottom, right = integers(node, "pads")
     average = node.op_type == "AveragePool"
@@ -222,14 +207,14 @@ def _pool(writer: _Writer, node: Node) -> None:
     writer.layer("Pooling", node.inputs[:1], node.outputs[0], parameters)
 
 
-def _global_average_pool(writer: _Writer, node: Node) -> None:
+def _global_average_pool(writer: Writer, node: Node) -> None:
     """The layer gives the means as a row; the graph goes on with an image of one pixel."""
     row = writer.part(node, "row")
     writer.layer("Pooling", node.inputs[:1], row, {0: 1, 4: 1})
-    writer.layer("Reshape", (row,), node.outputs[0], _sizes(writer.graph.shape(node.outputs[0])))
+    writer.layer("Reshape", (row,), node.outputs[0], sizes(writer.graph.shape(node.outputs[0])))
 
 
-def _lrn(writer: _Writer, node: Node) -> None:
+def _lrn(writer: Writer, node: Node) -> None:
     size = int(number(node, "size"))
     if size % 2 == 0:
         raise PowerlabError(f"{node} normalises over {size} channels, and ncnn over odd numbers of them alone.")
@@ -237,36 +222,31 @@ def _lrn(writer: _Writer, node: Node) -> None:
     writer.layer("LRN", node.inputs[:1], node.outputs[0], {0: 0, 1: size, 2: alpha, 3: beta, 4: bias})
 
 
-def _resize(writer: _Writer, node: Node) -> None:
+def _resize(writer: Writer, node: Node) -> None:
     height, width = integers(node, "factors")
     writer.layer("Interp", node.inputs[:1], node.outputs[0], {0: _NEAREST, 1: height, 2: width})
 
 
-def _softmax(writer: _Writer, node: Node) -> None:
-    writer.layer("Softmax", node.inputs[:1], node.outputs[0], {0: _axis(node), 1: 1})
+def _softmax(writer: Writer, node: Node) -> None:
+    writer.layer("Softmax", node.inputs[:1], node.outputs[0], {0: _axis(writer, node), 1: 1})
 
 
-def _concat(writer: _Writer, node: Node) -> None:
-    writer.layer("Concat", node.inputs, node.outputs[0], {0: _axis(node)})
+def _concat(writer: Writer, node: Node) -> None:
+    writer.layer("Concat", node.inputs, node.outputs[0], {0: _axis(writer, node)})
 
 
-def _reshape(writer: _Writer, node: Node) -> None:
-    writer.layer("Reshape", node.inputs[:1], node.outputs[0], _sizes(writer.graph.shape(node.outputs[0])))
+def _reshape(writer: Writer, node: Node) -> None:
+    writer.layer("Reshape", node.inputs[:1], node.outputs[0], sizes(writer.graph.shape(node.outputs[0])))
 
 
-def _axis(node: Node) -> int:
-    axis = int(number(node, "axis"))
-    if axis == 0:
-        raise PowerlabError(f"{node} works along the batch axis, which ncnn does not have; use another engine.")
-    return axis - 1
+def _axis(writer: Writer, node: Node) -> int:
+    return axis_of(node, int(number(node, "axis")), len(writer.graph.shape(node.outputs[0])))
 
 
-def _sizes(shape: tuple[int, ...]) -> dict[int, object]:
-    """Return Reshape's parameters: width, then height, then channels."""
-    return dict(zip((0, 1, 2), reversed(shape[1:]), strict=False))
+_ROW_BY_ROW = frozenset({"Add", "Clamp", "FusedGemm", *_FUNCTIONS})
+"""What may come between rows and their being an image again."""
 
-
-_LAYERS: dict[str, Callable[[_Writer, Node], None]] = {
+_LAYERS: dict[str, Callable[[Writer, Node], None]] = {
     "Add": _add,
     "AveragePool": _pool,
     "Clamp": _clamp,
@@ -282,4 +262,5 @@ _LAYERS: dict[str, Callable[[_Writer, Node], None]] = {
     "ScaleShift": _scale_shift,
     "Softmax": _softmax,
     **dict.fromkeys(_FUNCTIONS, _function),
+    **TRANSFORMERS,
 }

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.backends.attention import join_attentions
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
@@ -103,7 +104,7 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
     device = "cpu" if options.processor is Processor.CPU else card(engine, torch)
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
-    graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
+    graph = join_attentions(optimise_for_others(load_graph(options.model, batch_size=options.batch_size)))
     backend = TorchBackend(graph, torch, options.precision, device, compiled=compiled)
     if compiled:
         try:
@@ -190,6 +191,40 @@ def _conv(torch: Any, node: Node, _graph: Graph) -> Operator:
     return compute
 
 
+def _elementwise(torch: Any, node: Node, _graph: Graph) -> Operator:
+    """Return a function of floats that broadcast.
+
+    Raises:
+        PowerlabError: it is none of those that are translated.
+    """
+    stem, _, kinds = str(node.attributes["kernel"]).partition("_strided_")
+    functions = {
+        "add": torch.add,
+        "div": torch.div,
+        "max": torch.maximum,
+        "min": torch.minimum,
+        "mul": torch.mul,
+        "pow": torch.pow,
+        "sub": torch.sub,
+    }
+    if stem not in functions or kinds != "f32":
+        raise PowerlabError(f"{node} computes {stem!r} of {kinds}, which is not translated for torch yet.")
+    return cast("Operator", functions[stem])
+
+
+def _gather(_torch: Any, node: Node, graph: Graph) -> Operator:
+    """Return what picks one place that the model knows.
+
+    Raises:
+        PowerlabError: a run gives the places, or there are several.
+    """
+    places = graph.constants.get(node.inputs[1])
+    if places is None or places.shape:
+        raise PowerlabError(f"{node} picks other places than one that the model knows, which torch is not told yet.")
+    axis, place = int(number(node, "axis")), int(places)
+    return lambda x, _places: x.select(axis, place)
+
+
 def _gemm(torch: Any, node: Node, _graph: Graph) -> Operator:
     activate, linear = _activated(torch, node), torch.nn.functional.linear
     return lambda x, weight, bias=None: activate(linear(x, weight, bias))
@@ -198,6 +233,16 @@ def _gemm(torch: Any, node: Node, _graph: Graph) -> Operator:
 def _add(torch: Any, node: Node, _graph: Graph) -> Operator:
     activate = _activated(torch, node)
     return lambda x, y: activate(torch.add(x, y))
+
+
+def _attention(torch: Any, node: Node, _graph: Graph) -> Operator:
+    alpha, orders = number(node, "alpha"), [integers(node, side) for side in ("queries", "keys", "values")]
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def compute(*sides: Tensor) -> Tensor:
+        return attend(*(x.permute(order) if order else x for x, order in zip(sides, orders, strict=True)), scale=alpha)
+
+    return compute
 
 
 def _clamp(torch: Any, node: Node, _graph: Graph) -> Operator:
@@ -288,6 +333,30 @@ def _resize(torch: Any, node: Node, _graph: Graph) -> Operator:
     return lambda x: interpolate(x, scale_factor=factors, mode="nearest")
 
 
+def _product(torch: Any, node: Node, _graph: Graph) -> Operator:
+    alpha, orders = number(node, "alpha"), [integers(node, side) for side in ("left", "right")]
+
+    def compute(*sides: Tensor) -> Tensor:
+        left, right = (x.permute(order) if order else x for x, order in zip(sides, orders, strict=True))
+        made = torch.matmul(left, right)
+        return made if alpha == 1 else made.mul_(alpha)
+
+    return compute
+
+
+def _row_norm(torch: Any, node: Node, graph: Graph) -> Operator:
+    shape = graph.shape(node.outputs[0])[int(number(node, "axis")) :]
+    epsilon, has_scale = number(node, "epsilon"), bool(node.input(1))
+    if node.attributes["kernel"] == "rms_norm":
+        return lambda x, scale=None: torch.nn.functional.rms_norm(x, shape, scale, epsilon)
+
+    def compute(x: Tensor, *vectors: Tensor) -> Tensor:
+        scale, shift = (*(() if has_scale else (None,)), *vectors, None, None)[:2]
+        return torch.nn.functional.layer_norm(x, shape, scale, shift, epsilon)
+
+    return compute
+
+
 def _softmax(torch: Any, node: Node, _graph: Graph) -> Operator:
     axis = int(number(node, "axis"))
     return lambda x: torch.softmax(x, axis)
@@ -341,15 +410,18 @@ def _reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
 
 _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "Add": _add,
+    "Attention": _attention,
     "AveragePool": _average_pool,
     "Clamp": _clamp,
     "Concat": _concat,
+    "Elementwise": _elementwise,
     "Elu": _elu,
     "Erf": _function,
     "Exp": _function,
     "FusedConv": _conv,
     "FusedGemm": _gemm,
     "FusedLstm": _lstm,
+    "Gather": _gather,
     "Gelu": _function,
     "GlobalAveragePool": _global_average_pool,
     "HardSigmoid": _hard_sigmoid,
@@ -357,8 +429,10 @@ _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "LRN": _lrn,
     "MaxPool": _max_pool,
     "Multiply": _multiply,
+    "Product": _product,
     "Reshape": _reshape,
     "Resize": _resize,
+    "RowNorm": _row_norm,
     "ScaleShift": _scale_shift,
     "Sigmoid": _function,
     "Silu": _function,

@@ -20,14 +20,21 @@ KNOWN_ATTRIBUTES = frozenset(
         "count_include_pad",
         "dilations",
         "direction",
+        "epsilon",
         "factors",
         "group",
         "kernel",
+        "keys",
+        "left",
+        "numbers",
         "pads",
         "perm",
+        "queries",
+        "right",
         "size",
         "slope",
         "strides",
+        "values",
     }
 )
 """What the translations read; another attribute would change what a node computes without their knowing."""

@@ -26,7 +26,6 @@ REFUSED = {
     "litert": {"elu", "erf"} | LSTMS,
     # No batch axis: these mix the images of a batch, or make tensors that are none.
     "ncnn": {
-        "matmul batched",
         "concat constant",
         "concat constant image",
         "flatten back",
@@ -37,7 +36,6 @@ REFUSED = {
         "squeeze all",
         "unsqueeze 11",
         "transpose rows",
-        "transpose groups",
     }
     | LSTMS,
 }
