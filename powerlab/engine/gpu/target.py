@@ -17,6 +17,9 @@ NO_MATRIX: MatrixSize = (0, 0, 0)
 UNKNOWN_CORES = 16
 """Assumed where a driver does not tell: Vulkan itself does not ask for it, and few extensions do."""
 
+STAND_IN_LANES = 32
+"""Of a work group on a processor that stands in for a GPU."""
+
 _BROADCAST_LANES = 8
 """Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
 
@@ -50,6 +53,14 @@ class Target:
     subgroup_lanes: int = 0
     matrices: tuple[MatrixSize, ...] = ()
     byte_matrices: tuple[MatrixSize, ...] = ()
+
+    def lanes(self, most: int) -> int:
+        """Return the lanes of a work group that shares what it computes: a power of two.
+
+        Args:
+            most: that a GPU is worth; a processor that stands in for one has a few subgroups of them.
+        """
+        return STAND_IN_LANES if self.broadcasts else min(most, 1 << (self.group_size.bit_length() - 1))
 
 
 def target_of(info: Any) -> Target:

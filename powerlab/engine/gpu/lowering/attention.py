@@ -13,8 +13,7 @@ from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.operand import Operand, compact_strides
 
-_LANES, _ROWS = 32, 8
-_GPU_LANES, _LEAST_ROWS = 64, 2
+_GPU_LANES, _ROWS, _LEAST_ROWS = 64, 8, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
 
 
@@ -147,12 +146,10 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
 
 def _tile(target: Target, rows: int, batch: int) -> tuple[int, int]:
     """Return the lanes and the queries of a work group: on a GPU fewer queries where they would not fill its cores."""
-    if target.broadcasts:
-        return _LANES, _ROWS
     each = _ROWS
-    while each > _LEAST_ROWS and -(-rows // each) * batch < 2 * target.cores:
+    while not target.broadcasts and each > _LEAST_ROWS and -(-rows // each) * batch < 2 * target.cores:
         each //= 2
-    return min(_GPU_LANES, target.group_size), each
+    return target.lanes(_GPU_LANES), each
 
 
 def _like(shape: tuple[int, ...], operand: Operand) -> Operand:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.recorder import MOST_GROUPS
-from powerlab.engine.gpu.target import Target
+from powerlab.engine.gpu.target import STAND_IN_LANES, Target
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 _KINDS = {"softmax": 0, "log_softmax": 1, "layer_norm": 2, "rms_norm": 3}
-_LANES, _MOST_LANES, _NUMBERS_A_LANE = 32, 256, 4
-"""Of a work group; on a GPU there may be more, so that each lane has few numbers of a long row."""
+_MOST_LANES, _NUMBERS_A_LANE = 256, 4
+"""Of a work group: on a GPU so many that each lane has few numbers of a long row."""
 
 
 def lower_softmax(builder: Builder, node: Node) -> None:
@@ -99,7 +99,7 @@ def _emit(
 
 
 def _lanes(target: Target, size: int) -> int:
-    lanes, most = _LANES, _LANES if target.broadcasts else min(_MOST_LANES, target.group_size)
-    while 2 * lanes <= most and size > _NUMBERS_A_LANE * lanes:
+    lanes, most = STAND_IN_LANES, target.lanes(_MOST_LANES)
+    while lanes < most and size > _NUMBERS_A_LANE * lanes:
         lanes *= 2
     return lanes

@@ -16,8 +16,6 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 _CELLS = {"LSTM": 0, "GRU": 1, "RNN": 2}
-_LANES = 32
-
 _GPU_LANES, _GPU_SLICES = 128, 16
 """Of a work group on a GPU, where so many lanes share the sums of a hidden unit."""
 _STATES = 4
@@ -96,7 +94,7 @@ def _emit_steps(
     of_units, state = builder.constant(cell.of_units.reshape(-1), floats=True), builder.room(_STATES * batch * units, 4)
     row = batch * units
     numbers = [cell.clip, *(one.alpha for one in cell.functions), *(one.beta for one in cell.functions)]
-    lanes, slices = (_LANES, 1) if builder.target.broadcasts else (_GPU_LANES, _GPU_SLICES)
+    lanes, slices = builder.target.lanes(_GPU_LANES), 1 if builder.target.broadcasts else _GPU_SLICES
     for turn, step in enumerate(range(steps)[:: -1 if cell.backwards else 1]):
         for phase in (1, 2) if cell.resets_before else (0,):
             flags = (turn == 0, hidden is not None, turn == steps - 1)
