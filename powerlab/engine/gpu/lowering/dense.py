@@ -11,6 +11,7 @@ from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.convolved import Convolution, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
+from powerlab.engine.gpu.lowering.packing import per_output
 from powerlab.engine.gpu.lowering.weights import Floats, KnownWeights
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value, derived
@@ -18,7 +19,6 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 FEW_ROWS = 8
-_LANES = 32
 _TILE_ROWS = 4
 
 _GPU_LANES, _MOST_BLOCKS = 256, 32
@@ -67,9 +67,7 @@ def lower_gemm(builder: Builder, node: Node) -> None:
 def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], dense: Dense) -> None:
     """Append a layer of few rows, in blocks; in several dispatches where the weights are more than one may see."""
     in_blocks, out_blocks = -(-dense.inputs // 4), -(-dense.outputs // 4)
-    filled = np.zeros(4 * out_blocks, np.float32)
-    filled[: dense.outputs] = dense.bias
-    shifts = builder.constant(filled, floats=True)
+    shifts = builder.constant(per_output(dense.bias, 1, out_blocks), floats=True)
     most = builder.target.largest_bytes // (in_blocks * 16 * builder.dtype.itemsize)
     function, numbers = finish_of(node)
     together = min(dense.rows, _TILE_ROWS)
@@ -95,10 +93,9 @@ def _lanes(target: Target, blocks: int) -> tuple[int, int]:
     A processor that stands in for a GPU walks all inputs by each lane. On a GPU a few blocks of outputs are a work
     group's, so that all cores read weights, and many lanes wait for them at the same time.
     """
+    lanes, across = target.lanes(_GPU_LANES), 1
     if target.broadcasts:
-        return _LANES, 1
-    lanes = min(_GPU_LANES, 1 << (target.group_size.bit_length() - 1))
-    across = 1
+        return lanes, 1
     while across < _MOST_BLOCKS and blocks >= 2 * across * target.cores:
         across *= 2
     return lanes, lanes // across

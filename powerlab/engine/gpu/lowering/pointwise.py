@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.activations import Finish, finish_by, finish_of
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.packing import per_output
 from powerlab.engine.gpu.lowering.strided import OPERATIONS, emit_strided
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -47,11 +46,10 @@ def lower_multiply(builder: Builder, node: Node) -> None:
 def lower_scale_shift(builder: Builder, node: Node) -> None:
     """Lower a ScaleShift: one factor and one summand a channel."""
     x, source = builder.image(node.inputs[0]), builder.blocks(node.inputs[0])
-    both = []
-    for name in node.inputs[1:]:
-        filled = np.zeros(4 * x.blocks, np.float32)
-        filled[: x.channels] = builder.graph.constants[name].reshape(-1)
-        both.append(builder.constant(filled, floats=True))
+    both = [
+        builder.constant(per_output(builder.graph.constants[name], 1, x.blocks), floats=True)
+        for name in node.inputs[1:]
+    ]
     function, numbers = finish_of(node)
     builder.emit_flat(
         "pointwise",

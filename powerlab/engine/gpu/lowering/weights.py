@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.packing import by_channel, by_tiles, per_output, ungrouped
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -56,47 +57,21 @@ class KnownWeights:
         del node
         channels, _, *kernel = self.values.shape
         packed = (-(-channels // 4) * 4 * kernel[0] * kernel[1],)
-        return builder.constant(derived(self.values, packed, _each_channel))
+        return builder.constant(derived(self.values, packed, by_channel))
 
     def biases(self, builder: Builder, node: Node, groups: int, blocks: int) -> Storage:
         """See :class:`Weights`."""
         del node
-        filled = np.zeros((groups, 4 * blocks), np.float32)
-        filled[:, : len(self.bias) // groups] = self.bias.reshape(groups, -1)
-        return builder.constant(filled, floats=True)
+        return builder.constant(per_output(self.bias, groups, blocks), floats=True)
 
     def ungrouped(self, groups: int) -> KnownWeights:
         """See :class:`Weights`."""
         outputs, inputs, *kernel = self.values.shape
         whole = (outputs, inputs * groups, *kernel)
-        return KnownWeights(derived(self.values, whole, partial(_ungrouped, groups=groups)), self.bias)
+        return KnownWeights(derived(self.values, whole, partial(ungrouped, groups=groups)), self.bias)
 
 
 def pack(weights: Floats, groups: int, tile: int) -> Floats:
     """Return weights (outputs, inputs, rows, columns) as [group][tile][tap][in block][4 inputs][block][4 outputs]."""
-    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
-    taps = weights.shape[2] * weights.shape[3]
-    in_blocks, tiles = -(-inputs // 4), -(-outputs // (4 * tile))
-    filled = np.zeros((groups, tiles * tile * 4, in_blocks * 4, taps), np.float32)
-    filled[:, :outputs, :inputs] = weights.reshape(groups, outputs, inputs, taps)
-    axes = filled.reshape(groups, tiles, tile, 4, in_blocks, 4, taps)
-    packed: Floats = np.ascontiguousarray(axes.transpose(0, 1, 6, 4, 5, 2, 3)).reshape(-1)
+    packed: Floats = np.ascontiguousarray(by_tiles(weights, groups, 4 * tile).swapaxes(-2, -1)).reshape(-1)
     return packed
-
-
-def _each_channel(weights: Floats) -> Floats:
-    channels, taps = weights.shape[0], weights.shape[2] * weights.shape[3]
-    filled = np.zeros((-(-channels // 4) * 4, taps), np.float32)
-    filled[:channels] = weights.reshape(channels, taps)
-    packed: Floats = np.ascontiguousarray(filled.reshape(-1, 4, taps).transpose(0, 2, 1)).reshape(-1)
-    return packed
-
-
-def _ungrouped(weights: Floats, groups: int) -> Floats:
-    """Return weights of groups as those of all channels, 0 where they are of another group."""
-    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
-    whole = np.zeros((weights.shape[0], inputs * groups, *weights.shape[2:]), np.float32)
-    for group in range(groups):
-        rows = slice(group * outputs, (group + 1) * outputs)
-        whole[rows, group * inputs : (group + 1) * inputs] = weights[rows]
-    return whole

@@ -10,8 +10,8 @@ from powerlab.engine.codegen.attributes import integers, number, number_or
 from powerlab.engine.gpu.activations import finish_by_function
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.convolved import Window
+from powerlab.engine.gpu.lowering.packing import ungrouped
 from powerlab.engine.gpu.lowering.quantized.products import ByteConvolution, emit_depthwise, emit_product
-from powerlab.engine.gpu.lowering.quantized.weights import ungrouped
 from powerlab.engine.ir.graph import Node
 
 

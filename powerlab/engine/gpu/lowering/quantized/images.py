@@ -8,7 +8,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number, number_or
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.images import Image
-from powerlab.engine.gpu.lowering.quantized.weights import per_output
+from powerlab.engine.gpu.lowering.packing import per_output
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 

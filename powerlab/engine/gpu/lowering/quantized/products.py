@@ -13,7 +13,7 @@ from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_MATRICES, Method, Numbers
 from powerlab.engine.gpu.images import Image
 from powerlab.engine.gpu.lowering.convolved import Window, geometry, shape_of
-from powerlab.engine.gpu.lowering.quantized.weights import Bytes, by_channel, pack, per_output
+from powerlab.engine.gpu.lowering.packing import by_channel, by_tiles, per_output
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Node
@@ -49,7 +49,7 @@ class ByteConvolution:
     x: Image
     made: Image
     window: Window
-    weights: Bytes
+    weights: NDArray[np.int8]
     begin: NDArray[Any]
     multipliers: NDArray[Any]
     groups: int
@@ -90,7 +90,7 @@ def emit_product(builder: Builder, conv: ByteConvolution) -> None:
     out_tiles = -(-conv.blocks[1] // method.tile_blocks)
     pixel_tiles = -(-conv.made.images * conv.made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
     across = min(pixel_tiles, MOST_GROUPS)
-    weights = pack(conv.weights, conv.groups, 4 * method.tile_blocks)
+    weights = _words(by_tiles(conv.weights, conv.groups, 4 * method.tile_blocks))
     groups = (across, conv.groups * out_tiles, -(-pixel_tiles // across))
     _emit(builder, conv, _kernel(method, builder.target), (weights, out_tiles * method.tile_blocks), groups)
 
@@ -99,7 +99,7 @@ def emit_depthwise(builder: Builder, conv: ByteConvolution) -> None:
     """Append a convolution of each channel by itself."""
     groups = -(-conv.made.vectors // _LANES)
     across = min(groups, MOST_GROUPS)
-    constants = by_channel(conv.weights), conv.made.blocks
+    constants = _words(by_channel(conv.weights)), conv.made.blocks
     kernel = _Kernel("quant_depthwise", _LANES)
     _emit(builder, replace(conv, groups=1), kernel, constants, (across, -(-groups // across), 1))
 
@@ -113,6 +113,11 @@ def _kernel(method: Method, target: Target) -> _Kernel:
     if method.kernel == BYTES_CACHED:
         return _Kernel(name, lanes, (method.pixels, int(target.broadcasts)))
     return _Kernel(name, lanes, (method.blocks, method.pixels, method.lanes, method.down, method.depth))
+
+
+def _words(packed: NDArray[np.int8]) -> NDArray[np.int32]:
+    """Return bytes, four a word."""
+    return np.ascontiguousarray(packed).reshape(-1).view(np.int32)
 
 
 def _of_signed(conv: ByteConvolution) -> NDArray[np.int32]:
