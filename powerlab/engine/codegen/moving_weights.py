@@ -10,36 +10,27 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats, packed_winograd_floats
 from powerlab.engine.codegen.pairs.pack import packed_pairs_floats
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.computed_weights import ComputedWeights
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MovingKernels:
-    """A convolution's weights as a computed tensor.
-
-    Attributes:
-        weights: (groups, outputs, inputs, kh, kw) of each group, of any strides.
-        bias: one number an output channel of all groups; None: there is none.
-        merged: how many groups become one, with zeros between them.
-    """
-
-    weights: Operand
-    bias: Operand | None = None
-    merged: int = 1
+class MovingKernels(ComputedWeights):
+    """Computed weights with what packing by a core wants to know of them."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape (O, I / groups, kh, kw) that the merged weights have."""
-        groups, outputs, inputs, *kernel = self.weights.sizes
+        groups, outputs, inputs, *kernel = self.values.sizes
         return (groups * outputs, inputs * self.merged, *kernel)
 
     def part(self, first: int, groups: int, merged: int) -> MovingKernels:
         """Return some groups that follow on each other, of which so many become one."""
-        outputs = self.weights.sizes[1]
+        outputs = self.values.sizes[1]
         bias = None if self.bias is None else self.bias.sliced(0, first * outputs, groups * outputs)
-        return MovingKernels(self.weights.sliced(0, first, groups), bias, merged)
+        return MovingKernels(self.values.sliced(0, first, groups), bias, merged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,34 +43,29 @@ class Moving:
     fields: Mapping[str, Any]
 
 
-def in_groups(weights: Operand, groups: int) -> Operand:
-    """Return weights (O, I / groups, kh, kw) as (groups, outputs, inputs, kh, kw)."""
-    return weights.split(0, (groups, weights.sizes[0] // groups))
-
-
 def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int, lanes: int) -> Operand:
     """Append the step that packs weights for ``conv_direct``, and return what it makes."""
-    groups = kernels.weights.sizes[0] // kernels.merged
+    groups = kernels.values.sizes[0] // kernels.merged
     packed = builder.room((packed_direct_floats(kernels.shape, groups, builder.tier.vector_width),))
     numbers = (unit_blocks, lanes, kernels.merged)
-    builder.emit_general("pack_kernels_f32", _label(node), (packed, kernels.weights), numbers)
+    builder.emit_general("pack_kernels_f32", _label(node), (packed, kernels.values), numbers)
     return packed
 
 
 def pack_pair_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int) -> Operand:
     """Append the step that packs weights for ``conv_direct_bf16``, and return what it makes."""
-    groups = kernels.weights.sizes[0] // kernels.merged
+    groups = kernels.values.sizes[0] // kernels.merged
     packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier),))
     numbers = (unit_blocks, kernels.merged)
-    builder.emit_general("pack_kernels_bf16", _label(node), (packed, kernels.weights), numbers)
+    builder.emit_general("pack_kernels_bf16", _label(node), (packed, kernels.values), numbers)
     return packed
 
 
 def pack_winograd_kernels(builder: Builder, node: Node, kernels: MovingKernels, tile: int, unit_blocks: int) -> Operand:
     """Append the step that transforms and packs weights for ``conv_winograd``, and return what it makes."""
-    floats = packed_winograd_floats(kernels.shape, tile, builder.tier.vector_width, kernels.weights.sizes[0])
+    floats = packed_winograd_floats(kernels.shape, tile, builder.tier.vector_width, kernels.values.sizes[0])
     packed = builder.room((floats,))
-    builder.emit_general(f"pack_winograd{tile}_kernels_f32", _label(node), (packed, kernels.weights), (unit_blocks,))
+    builder.emit_general(f"pack_winograd{tile}_kernels_f32", _label(node), (packed, kernels.values), (unit_blocks,))
     return packed
 
 

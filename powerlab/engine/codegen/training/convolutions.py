@@ -24,7 +24,6 @@ from powerlab.engine.codegen.convolutions.phases import AxisPhase, phases
 from powerlab.engine.codegen.moving_weights import (
     Moving,
     MovingKernels,
-    in_groups,
     pack_depthwise_kernels,
     packed_bias,
 )
@@ -33,6 +32,7 @@ from powerlab.engine.codegen.training.choosing import direct_choice, phase_shape
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.computed_weights import in_groups
 from powerlab.engine.program.layout import NO_HALO, blocked
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Tensor
@@ -93,7 +93,7 @@ def _bias(builder: Builder, node: Node) -> Operand | None:
 
 
 def _emit_depthwise(builder: Builder, node: Node, conv: Moving) -> None:
-    packed = pack_depthwise_kernels(builder, node, conv.kernels.weights)
+    packed = pack_depthwise_kernels(builder, node, conv.kernels.values)
     bias = packed_bias(builder, node, conv.kernels.bias, conv.out.layout.c)
     builder.emit("conv_depthwise", node, conv.out, conv.x, packed=packed, **bias, **conv.fields)
 

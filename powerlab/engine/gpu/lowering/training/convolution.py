@@ -14,13 +14,14 @@ from powerlab.engine.gpu.lowering.training.moving import MovingWeights
 from powerlab.engine.gpu.lowering.transposed import emit_phases
 from powerlab.engine.gpu.lowering.weights import Weights
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.computed_weights import in_groups
 from powerlab.engine.program.operand import Element, Operand
 
 
 def lower_computed_conv(builder: Builder, node: Node) -> None:
     """Lower a ComputedConv."""
     groups = int(number(node, "group"))
-    values = _in_groups(builder, node, groups)
+    values = in_groups(builder.operand(node.inputs[1]), groups)
     conv = Convolution(
         x=builder.image(node.inputs[0]),
         made=builder.image(node.outputs[0]),
@@ -35,7 +36,7 @@ def lower_computed_conv(builder: Builder, node: Node) -> None:
 
 def lower_computed_conv_transpose(builder: Builder, node: Node) -> None:
     """Lower a ComputedConvTranspose: a convolution a phase, of which outputs and inputs change places."""
-    values = _in_groups(builder, node, int(number(node, "group"))).permuted((0, 2, 1, 3, 4))
+    values = in_groups(builder.operand(node.inputs[1]), int(number(node, "group"))).permuted((0, 2, 1, 3, 4))
     bias = _bias(builder, node)
 
     def of_phase(rows: AxisPhase, columns: AxisPhase) -> Weights | None:
@@ -58,12 +59,6 @@ def window_of(node: Node, kernel: tuple[int, ...]) -> Window:
     )
     rows, columns = kernel
     return Window(kernel=(rows, columns), strides=(down, across), pads=(top, left), dilations=(below, beside))
-
-
-def _in_groups(builder: Builder, node: Node, groups: int) -> Operand:
-    """Return weights (O, I / groups, kh, kw) as (groups, outputs, inputs, kh, kw)."""
-    weights = builder.operand(node.inputs[1])
-    return weights.split(0, (groups, weights.sizes[0] // groups))
 
 
 def _nothing(builder: Builder, sizes: tuple[int, ...]) -> Operand:

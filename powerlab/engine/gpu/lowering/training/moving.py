@@ -8,6 +8,7 @@ import numpy as np
 
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.computed_weights import ComputedWeights
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.storage import Storage
 
@@ -15,19 +16,9 @@ _LANES = 4
 """Inputs of a block."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovingWeights:
-    """A computed tensor; see :class:`powerlab.engine.gpu.lowering.weights.Weights`.
-
-    Attributes:
-        values: (groups, outputs, inputs, rows, columns) of each group, of any strides.
-        bias: one number an output channel of all groups; None: there is none.
-        merged: how many groups become one, with zeros between them.
-    """
-
-    values: Operand
-    bias: Operand | None
-    merged: int = 1
+@dataclass(frozen=True, slots=True, eq=False)
+class MovingWeights(ComputedWeights):
+    """Computed weights; see :class:`powerlab.engine.gpu.lowering.weights.Weights`."""
 
     def in_tiles(self, builder: Builder, node: Node, groups: int, tile: int) -> Storage:
         """See :class:`powerlab.engine.gpu.lowering.weights.Weights`."""
