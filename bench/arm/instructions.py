@@ -3,7 +3,8 @@
 ``python -m bench.arm.instructions`` fetches a Python for arm64 and the peers' wheels, builds powerlab's own, and lets
 each run the same models on an emulated core. What is counted are instructions of one inference with one thread, not
 time: an emulator says nothing about time. How many instructions a processor does in a cycle, and how long it waits for
-memory, is not in it.
+memory, is not in it. With ``--int8`` every engine runs the file in 8-bit integers that ``bench.precision`` writes;
+ncnn, which reads no such files, takes no part.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.arm.machine import CORES, ROOT, ArmMachine, ArmMachineError, run
-from powerlab.measure.output_check import TOLERANCES, largest_difference
+from bench.precision.files import files
+from powerlab.measure.output_check import COARSEST, TOLERANCES, largest_difference
 
 OURS = "builtin"
 PEERS = {
@@ -85,6 +87,7 @@ def main() -> int:
     parser.add_argument("--core", choices=sorted(CORES), default=CORE, help=f"QEMU's name of a core (default: {CORE})")
     parser.add_argument("--engines", nargs="+", choices=PEERS, default=list(PEERS), help="peers (default: all)")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "arm", help="where the machine is kept")
+    parser.add_argument("--int8", action="store_true", help="the same networks quantized with seeded random inputs")
     parser.add_argument("--json", type=Path, help="write the counts into this file too")
     args = parser.parse_args()
     engines = [OURS, *args.engines]
@@ -100,15 +103,17 @@ def main() -> int:
         outputs: dict[str, dict[str, np.ndarray]] = {}
         for engine in engines:
             try:
-                number, outputs[engine] = count(machine, counter, engine, model, args.core)
+                file = str(files(model, 1, narrow=False)[1].resolve()) if args.int8 else model
+                number, outputs[engine] = count(machine, counter, engine, file, args.core)
             except ArmMachineError as error:
                 print(f"{model}: {engine} takes no part: {str(error).strip().splitlines()[-1][:200]}", flush=True)
                 continue
             counts.setdefault(model, {})[engine] = number
             difference = largest_difference(outputs[engine], outputs[OURS]) if OURS in outputs else float("nan")
-            wrong |= difference > TOLERANCES["fp32"]
+            wrong |= difference > (COARSEST if args.int8 else TOLERANCES["fp32"])
             print(f"{model}: {engine} {number / 1e6:.1f} million, differs by {difference:.1g}", flush=True)
-    print(f"\nMillions of instructions per image on {args.core}, one thread; in brackets the peer's ÷ ours\n")
+    what = " in 8-bit integers" if args.int8 else ""
+    print(f"\nMillions of instructions per image{what} on {args.core}, one thread; in brackets the peer's ÷ ours\n")
     print(table(counts, engines))
     if args.json:
         args.json.write_text(json.dumps(counts, indent=2) + "\n")
