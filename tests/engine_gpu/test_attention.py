@@ -17,7 +17,7 @@ SIZES = {"small": (1, 2, 5, 5, 4, 4), "odd": (2, 3, 9, 37, 6, 5), "wide": (1, 1,
 """images, heads, queries, keys, numbers of a key, numbers of a value"""
 
 
-def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",)):
+def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",), order=None):
     images, heads, queries, keys, inner, width = sizes
     shapes = {
         "q": (images, heads, queries, inner),
@@ -36,7 +36,9 @@ def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",)):
     if cleaned:
         nodes += [helper.make_node("IsNaN", ["p"], ["n"]), helper.make_node("Where", ["n", "zero", "p"], ["clean"])]
         weights = "clean"
-    nodes.append(helper.make_node("MatMul", [weights, "v"], ["y"]))
+    nodes.append(helper.make_node("MatMul", [weights, "v"], ["y" if order is None else "heads"]))
+    if order is not None:
+        nodes.append(helper.make_node("Transpose", ["heads"], ["y"], perm=order))
     return load_bytes(onnx_bytes(nodes, shapes, outputs, constants=constants))
 
 
@@ -49,6 +51,18 @@ def kernels(model):
 def test_without_a_mask(name, half):
     model = compared(graph_of(SIZES[name]), half=half, tolerance=4e-3 if half else 2e-5)
     assert [one for one in kernels(model) if one not in ("load", "store", "unpack")] == ["attention"]
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (2, 3, 1, 0)])
+def test_its_result_is_written_in_the_order_that_a_transpose_asks_for(order, name, half):
+    model = compared(graph_of(SIZES[name], order=order), half=half, tolerance=4e-3 if half else 2e-5)
+    assert [one for one in kernels(model) if one not in ("load", "store", "unpack")] == ["attention"]
+
+
+def test_a_result_that_others_read_too_is_transposed_by_itself():
+    assert "strided" in kernels(compared(graph_of(SIZES["odd"], order=(0, 2, 1, 3), outputs=("y", "heads"))))
 
 
 @pytest.mark.parametrize("shape", [(9, 37), (2, 1, 9, 37), (1, 3, 9, 37)])

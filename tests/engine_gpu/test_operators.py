@@ -174,6 +174,44 @@ def test_fully_connected_layers(rows, sizes):
     compared(load_bytes(onnx_bytes([node], {"x": (rows, inputs)}, constants=constants)))
 
 
+def sum_of_layers(*, rows=21, outputs=12, function=None, given=("y",), layers=1):
+    """Return a graph that adds rows of an image to what a linear layer, or each of two, makes of them."""
+    constants = {f"w{index}": RANDOM.standard_normal((8, outputs)).astype(np.float32) for index in range(layers)}
+    constants["b"] = RANDOM.standard_normal(outputs).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", f"w{index}"], [f"m{index}"]) for index in range(layers)]
+    nodes.append(helper.make_node("Add", ["m0", "b"], ["shifted"]))
+    added = "shifted"
+    if function is not None:
+        nodes.append(helper.make_node(function, ["shifted"], ["f"]))
+        added = "f"
+    nodes += [
+        helper.make_node("Add", [added, "m1" if layers > 1 else "r"], ["sum"]),
+        helper.make_node("Relu", ["sum"], ["y"]),
+    ]
+    shapes = {"x": (2, rows, 8), **({} if layers > 1 else {"r": (2, rows, outputs)})}
+    return load_bytes(onnx_bytes(nodes, shapes, given, constants=constants))
+
+
+def added_by_themselves(model):
+    return [kernel for kernel, _ in model.steps()].count("pointwise_fp32")
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_kernel_of_a_layer_adds(layers):
+    assert added_by_themselves(compared(sum_of_layers(layers=layers))) == 0
+
+
+@pytest.mark.parametrize(
+    "choices", [{"outputs": 10}, {"rows": 3}, {"function": "Sigmoid"}, {"given": ("y", "shifted")}], ids=str
+)
+def test_sums_that_a_layer_cannot_make_are_kernels(choices):
+    assert added_by_themselves(compared(sum_of_layers(**choices))) == 1
+
+
+def test_a_sum_behind_a_layer_is_near_in_16_bits():
+    compared(sum_of_layers(), half=True, tolerance=4e-3)
+
+
 def test_a_layer_whose_weights_are_more_than_a_kernel_sees_is_cut(monkeypatch):
     from powerlab.engine.gpu.lowering import lower
 

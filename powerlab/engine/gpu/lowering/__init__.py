@@ -12,6 +12,7 @@ from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.lowering.attention import find_attentions, lower_attention
 from powerlab.engine.gpu.lowering.convolution import lower_conv
 from powerlab.engine.gpu.lowering.dense import lower_gemm
+from powerlab.engine.gpu.lowering.layer_sums import find_layer_sums, lower_layer_sum
 from powerlab.engine.gpu.lowering.lrn import lower_lrn
 from powerlab.engine.gpu.lowering.moving import (
     lower_concat,
@@ -167,13 +168,19 @@ def lower_nodes(builder: Builder) -> None:
     graph = builder.graph
     attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph)}
     covered = {node.outputs[0] for one in attentions.values() for node in one.covered}
+    sums = {name: one for one in find_layer_sums(graph) if (name := one.add.outputs[0]) not in covered}
+    covered |= {node.outputs[0] for one in sums.values() for node in one.covered}
     for node in graph.nodes:
-        attention = attentions.get(node.outputs[0])
-        if attention is not None and not lower_attention(builder, attention):
-            for one in attention.covered:
+        name = node.outputs[0]
+        if name in attentions:
+            if lower_attention(builder, attentions[name]):
+                continue
+            for one in attentions[name].before:
                 LOWERINGS[one.op_type](builder, one)
-            attention = None
-        if attention is None and node.outputs[0] not in covered and not builder.is_place(node.outputs[0]):
+            covered -= {one.outputs[0] for one in attentions[name].covered}
+        if name in sums:
+            lower_layer_sum(builder, sums[name])
+        elif name not in covered and not builder.is_place(name):
             LOWERINGS[node.op_type](builder, node)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from powerlab.engine.codegen.attributes import number
+import numpy as np
+
+from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import PLAIN, finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.product import batch_axes, side
@@ -26,17 +28,24 @@ class Attention:
         mask: the name of what is added to the scores, or nothing.
         zeros: whether a row of nothing but minus infinity becomes zeros.
         between: the nodes between the products.
+        after: a Transpose that alone reads the result, which is written in its order then.
     """
 
     products: tuple[Node, Node]
     mask: str
     zeros: bool
     between: tuple[Node, ...]
+    after: Node | None
+
+    @property
+    def before(self) -> tuple[Node, ...]:
+        """Return the nodes in front of the second product, none of which is computed by itself."""
+        return self.products[0], *self.between
 
     @property
     def covered(self) -> tuple[Node, ...]:
-        """Return the nodes that are not computed by themselves."""
-        return self.products[0], *self.between
+        """Return all nodes but the second product that are not computed by themselves."""
+        return (*self.before, self.after) if self.after else self.before
 
 
 def find_attentions(graph: Graph) -> list[Attention]:
@@ -74,7 +83,9 @@ def _around(graph: Graph, softmax: Node) -> Attention | None:
     inner = graph.shape(second.outputs[0])[-1] <= _MOST_WIDTH and _inner(graph, first) <= _MOST_INNER
     if not (alone and as_left and inner):
         return None
-    return Attention((first, second), mask, zeros, (*before, softmax, *after))
+    moved = reader(second.outputs[0])
+    between = (*before, softmax, *after)
+    return Attention((first, second), mask, zeros, between, moved if moved and moved.op_type == "Transpose" else None)
 
 
 def _adds(node: Node) -> bool:
@@ -106,14 +117,19 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     first, second = attention.products
     q, k, v = side(builder, first, 0), side(builder, first, 1), side(builder, second, 1)
     (rows, inner), keys, width = q.sizes[-2:], k.sizes[-1], v.sizes[-1]
-    shape = builder.graph.shape(second.outputs[0])
+    shape, made = builder.graph.shape(second.outputs[0]), attention.after or second
+    order = np.argsort(integers(made, "perm")) if attention.after else range(len(shape))
+
+    def ordered(result: Operand) -> Operand:
+        return result.permuted(tuple(map(int, order)))
+
     mask = builder.operand(attention.mask).broadcast((*shape[:-2], rows, keys)) if attention.mask else None
     parts = [q, k, v, *([mask] if mask else [])]
-    batch = batch_axes([*parts, _like(shape, q)], shape[:-2])
+    batch = batch_axes([*parts, ordered(_like(builder.graph.shape(made.outputs[0]), q))], shape[:-2])
     if batch is None:
         return False
     sizes, strides = batch
-    out = builder.new_operand(second.outputs[0])
+    out = ordered(builder.new_operand(made.outputs[0]))
     q_batch, k_batch, v_batch, *mask_batch, out_batch = strides
     lanes, each = _tile(builder.target, rows, sizes[0] * sizes[1])
     columns = -(-width // lanes)

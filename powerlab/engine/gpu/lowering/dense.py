@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from powerlab.engine.gpu.activations import finish_of
+from powerlab.engine.gpu.activations import Finish, finish_of
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.lowering.convolved import Convolution, Window
+from powerlab.engine.gpu.lowering.convolved import Convolution, Places, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
 from powerlab.engine.gpu.lowering.packing import per_output
 from powerlab.engine.gpu.lowering.weights import Floats, KnownWeights
@@ -47,21 +47,32 @@ class Dense:
 def lower_gemm(builder: Builder, node: Node) -> None:
     """Lower a FusedGemm."""
     x, made = builder.image(node.inputs[0]), builder.image(node.outputs[0])
-    weights = builder.graph.kept_constants[node.inputs[1]]
-    bias = builder.graph.constants[node.inputs[2]] if node.inputs[2] else np.zeros(made.channels, np.float32)
     source, out = builder.blocks(node.inputs[0]), builder.new_blocks(node.outputs[0])
     if x.images <= FEW_ROWS:
-        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, weights, bias))
+        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, *_weights(builder, node)))
         return
+    emit_rows(builder, node, (out, source, None), finish_of(node))
+
+
+def _weights(builder: Builder, node: Node) -> tuple[Value, Floats]:
+    """Return the weights of a FusedGemm, and its biases."""
+    weights = builder.graph.kept_constants[node.inputs[1]]
+    bias = builder.graph.constants[node.inputs[2]] if node.inputs[2] else np.zeros(weights.shape[0], np.float32)
+    return weights, bias
+
+
+def emit_rows(builder: Builder, node: Node, places: Places, finish: Finish) -> None:
+    """Append a FusedGemm of many rows, which are images of one pixel."""
+    weights, bias = _weights(builder, node)
     kernels = (*weights.shape, 1, 1)
     conv = Convolution(
-        x=x,
-        made=made,
+        x=builder.image(node.inputs[0]),
+        made=builder.image(node.outputs[0]),
         window=Window(kernel=(1, 1)),
         weights=KnownWeights(derived(weights, kernels, partial(np.reshape, shape=kernels)), bias),
-        finish=finish_of(node),
+        finish=finish,
     )
-    emit_conv(builder, node, (out, source, None), conv)
+    emit_conv(builder, node, places, conv)
 
 
 def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], dense: Dense) -> None:
