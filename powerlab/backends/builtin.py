@@ -16,6 +16,7 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.quantization.precisions import PRECISIONS
 from powerlab.engine.session import SPIN_US
+from powerlab.engine.target.tiers import choose_tier, missing_numbers
 
 CUTS_BATCHES = True
 
@@ -45,7 +46,9 @@ def load(options: LoadOptions) -> BuiltinBackend:
     """
     if options.processor is Processor.GPU:
         return _load_on_gpu(options)
-    check_precision("builtin", options, PRECISIONS)
+    if options.precision not in PRECISIONS:
+        tier = choose_tier()
+        check_precision("builtin", options, [one for one in PRECISIONS if not missing_numbers(tier, one)])
     session = Session(
         options.model,
         options.threads,

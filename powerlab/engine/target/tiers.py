@@ -103,12 +103,18 @@ def tier_for(precision: str) -> Tier:
         PowerlabError: ``POWERLAB_TIER`` names no tier of this processor, or it cannot multiply such numbers.
     """
     tier = choose_tier()
-    for needed, kernels, numbers in ((BF16, tier.pairs, "bfloat16"), (FP16, tier.halves, "arithmetic in float16")):
-        if precision == needed and not kernels:
-            raise PowerlabError(
-                f"the engine tier {tier.name} has no instructions for {numbers} on this processor; use fp32 or int8."
-            )
+    if numbers := missing_numbers(tier, precision):
+        raise PowerlabError(
+            f"the engine tier {tier.name} has no instructions for {numbers} on this processor; use fp32 or int8."
+        )
     return replace(tier, precision=precision)
+
+
+def missing_numbers(tier: Tier, precision: str) -> str:
+    """Return the numbers of a precision that a tier cannot multiply, in words; empty where it can."""
+    needed = {BF16: (tier.pairs, "bfloat16"), FP16: (tier.halves, "arithmetic in float16")}
+    kernels, numbers = needed.get(precision, ("any", ""))
+    return "" if kernels else numbers
 
 
 def available_tiers() -> tuple[Tier, ...]:

@@ -9,6 +9,8 @@ import pytest
 from engine_models import onnx_bytes
 from onnx import helper
 
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.builtin import load
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.codegen import lower
@@ -104,6 +106,13 @@ def test_a_processor_without_it_gets_a_sentence(precision, numbers, network, mon
         PowerlabError, match=f"tier {here.name} has no instructions for {numbers} on this processor; use fp32"
     ):
         Session(network, precision=precision)
+
+
+def test_the_precisions_that_are_offered_are_those_of_the_processor(network, monkeypatch):
+    here = choose_tier()
+    monkeypatch.setattr("powerlab.backends.builtin.choose_tier", lambda: replace(here, pairs="", halves="neon_fp16"))
+    with pytest.raises(PowerlabError, match=r"^the engine builtin computes in fp32 or fp16 or int8 or int8w or"):
+        load(LoadOptions(model=str(network), batch_size=1, threads=1, precision="int3"))
 
 
 def test_steps_in_float16_are_planned_for_a_processor_that_has_it(network):

@@ -208,6 +208,15 @@ def test_wrong_calibration_data_get_a_sentence(what, trained, tmp_path, capsys):
     assert not output.exists()
 
 
+@pytest.mark.parametrize(("given", "sentence"), [("none", "there is no folder"), ("", "holds no .npz files")])
+def test_a_folder_without_data_gets_a_sentence(given, sentence, trained, tmp_path, capsys):
+    words = ["--calibrate", str(tmp_path / given), "--output", str(tmp_path / "out.onnx")]
+    assert main(["engine", "quantize", str(trained), *words]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
 def test_too_few_images_get_a_sentence(tmp_path):
     nodes = [onnx.helper.make_node("Conv", ["x", "w"], ["y"])]
     float32 = onnx.TensorProto.FLOAT

@@ -119,7 +119,9 @@ def _batches(folder: Path, graph: Graph) -> list[Arrays]:
     """Return the inputs in the .npz files of a folder, batch by batch."""
     from powerlab.cli.commands.engine.npz import read_npz
 
-    files = sorted(folder.glob("*.npz")) if folder.is_dir() else []
+    if not folder.is_dir():
+        raise PowerlabError(f"there is no folder {str(folder)!r}; give one of .npz files, or `random`.")
+    files = sorted(folder.glob("*.npz"))
     if not files:
         raise PowerlabError(
             f"{folder} holds no .npz files; give a folder with some, one array per input in each, or `random`."
