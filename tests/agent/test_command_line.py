@@ -49,7 +49,6 @@ def refusal(*words: str) -> str:
     return line
 
 
-@pytest.mark.campaign(minutes=0.5)
 def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path) -> None:
     state, board = str(tmp_path / "xavier"), "jetson-agx-xavier"
     code = server.banner.split()[-1]
@@ -57,8 +56,8 @@ def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path)
     said = powerlab(*enrol, "--board", board, "--name", "xavier").stdout
     assert said.startswith("xavier is enrolled")
     assert said.endswith(f"start its agent with: powerlab agent run --state {state}\n")
-    asked = ("mobilenetv2", "--device", "xavier", "--modes", "MAXN", "--threads", "2")
-    brief = ("--duration", "1.5", "--warm-up", "0.1", "--idle", "0.5")
+    asked = ("mobilenetv2", "--device", "xavier", "--modes", "MAXN", "--threads", "1")
+    brief = ("--duration", "0.8", "--warm-up", "0.1", "--idle", "0.5")
     created = json.loads(powerlab("sweep", "create", *asked, *brief, "--server", server.url, "--json").stdout)
     powerlab("agent", "run", "--once", "--state", state)
     shown = json.loads(powerlab("sweep", "watch", created["id"][:8], "--server", server.url, "--json").stdout)

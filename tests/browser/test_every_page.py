@@ -39,14 +39,20 @@ READERS = {
     "en-dark-phone": ("en", "dark", PHONE),
     "zh-CN-light-desk": ("zh-CN", "light", DESK),
 }
+LIKE_ANOTHER = {*DEVICE_PAGES[1:], "model table", "bare", "laptop", "sweep runs", "counter run", "recorded run"}
+LIKE_ANOTHER |= {"studies", "layers", "campaign", "admin log"}
+"""Pages that are made of what another page shows, too: the fast tests leave them to continuous integration, for every
+visit takes the browser three seconds of a core."""
 FAST = {"home", "device", "simulated", "comparison"}
-"""Pages that the second reader visits in the fast tests; every visit takes the browser three seconds of a core."""
+"""Pages that the second reader visits in the fast tests."""
 
 
 def visit(reader: str, name: str) -> Any:
-    """Return a visit with its marks: the first reader's are fast, the second's campaigns, the others' for releases."""
+    """Return a visit with its marks: the first reader's are fast or short campaigns, the others' longer ones."""
     usual, second, *_ = READERS
-    if reader == usual or (reader == second and name in FAST):
+    if reader == usual:
+        return pytest.param(reader, name, marks=[pytest.mark.campaign][: name in LIKE_ANOTHER])
+    if reader == second and name in FAST:
         return pytest.param(reader, name)
     if reader == second:
         return pytest.param(reader, name, marks=pytest.mark.campaign(minutes=1))

@@ -9,6 +9,8 @@ import math
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+"""Short, but 40 s of a processor; the fast tests go the same way without the demo (``agent/test_command_line.py``)."""
 DEMO = "demo --board jetson-agx-xavier --no-serve --seconds 10 --model mobilenetv2 --state demo"
 DATABASE = ("--database", "demo/powerlab.db")
 
