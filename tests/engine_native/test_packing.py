@@ -45,7 +45,7 @@ def numbered(*shape: int) -> np.ndarray:
 
 
 def unpack_direct(packed, shape, groups, tile, lanes):
-    """Walk packed weights in the order of kernels/conv_direct.hpp and put each where it came from."""
+    """Walk packed weights in the order of kernels/convolution/conv_direct.hpp and put each where it came from."""
     (outputs, inputs, kernel_h, kernel_w), (width, tile_blocks) = shape, tile
     per_group = outputs // groups
     blocks = divide_up(per_group, width)

@@ -10,7 +10,7 @@ from powerlab.engine.ops.casting import cast_value
 from powerlab.engine.ops.view import INT64, NodeView, Spec
 
 UPDATES = {"none": 0, "add": 1, "mul": 2, "min": 3, "max": 4}
-"""What a Scatter does with what is there → number in kernels/indexed.hpp."""
+"""What a Scatter does with what is there → number in kernels/strided/indexed.hpp."""
 
 _FUNCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 

@@ -1,5 +1,5 @@
-// Weights of Winograd's convolutions, transformed and packed for conv_winograd: kernels/pack_winograd.hpp computes
-// them, in the best tier the processor has.
+// Weights of Winograd's convolutions, transformed and packed for conv_winograd: kernels/convolution/pack_winograd.hpp
+// computes them, in the best tier the processor has.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 """Recurrent cells of any form: RNN, GRU, and LSTM with peepholes, other functions, or sequences of different lengths.
 
-The numbers that a kernel ``recurrence_*`` wants beside its weights: see native/engine/kernels/recurrence.hpp.
+The numbers that a kernel ``recurrence_*`` wants beside its weights: see native/engine/kernels/recurrent/recurrence.hpp.
 """
 
 from __future__ import annotations

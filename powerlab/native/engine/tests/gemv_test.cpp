@@ -7,7 +7,7 @@
 namespace powerlab::engine::test {
 namespace {
 
-// [unit][feature][block of the unit][v], as kernels/gemv.hpp says.
+// [unit][feature][block of the unit][v], as kernels/products/gemv.hpp says.
 Floats pack(const reference::Tensor& weights, int v, int unit_blocks) {
   const int blocks = (weights.n + v - 1) / v, units = (blocks + unit_blocks - 1) / unit_blocks;
   Floats packed(static_cast<std::size_t>(blocks) * v * weights.c);

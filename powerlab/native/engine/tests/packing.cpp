@@ -2,7 +2,7 @@
 
 namespace powerlab::engine::test {
 
-// [unit][input block][kernel_h][kernel_w][lane][block of the unit][v], as kernels/conv_direct.hpp says.
+// [unit][input block][kernel_h][kernel_w][lane][block of the unit][v], as kernels/convolution/conv_direct.hpp says.
 Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes, int unit_blocks) {
   const int v = table.vector_width, outputs = weights.n / groups, blocks = (outputs + v - 1) / v;
   const int units = (blocks + unit_blocks - 1) / unit_blocks;
@@ -39,7 +39,7 @@ Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights
   return packed;
 }
 
-// [block][kernel_h][channel of the group][kernel_w][v], as kernels/conv_grouped.hpp says.
+// [block][kernel_h][channel of the group][kernel_w][v], as kernels/convolution/conv_grouped.hpp says.
 Floats pack_grouped(const KernelTable& table, const reference::Tensor& weights) {
   const int v = table.vector_width, blocks = (weights.n + v - 1) / v;
   Floats packed(static_cast<std::size_t>(blocks) * weights.h * weights.c * weights.w * v);
@@ -82,7 +82,7 @@ std::vector<std::vector<double>> winograd_g(int m, int taps) {
   return g;
 }
 
-// [unit][position][channel][block of the unit][v] of G w G^T, as kernels/conv_winograd.hpp says.
+// [unit][position][channel][block of the unit][v] of G w G^T, as kernels/convolution/conv_winograd.hpp says.
 Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups, int unit_blocks) {
   const int taps = weights.h, size = m + taps - 1, v = table.vector_width;
   const auto g = winograd_g(m, taps);

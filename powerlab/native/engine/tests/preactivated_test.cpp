@@ -65,7 +65,7 @@ struct Preactivated {
   }
 };
 
-// [chunk][output unit][input block][lane][block of the unit][v], as kernels/conv_preactivated.hpp says.
+// [chunk][output unit][input block][lane][block of the unit][v], as kernels/convolution/conv_preactivated.hpp says.
 Floats pack(const KernelTable& table, const reference::Tensor& weights, int chunk_blocks) {
   const int v = table.vector_width, lanes = chunk_blocks * v, blocks = (weights.n + v - 1) / v;
   Floats packed(static_cast<std::size_t>(blocks * v) * static_cast<std::size_t>(weights.c));

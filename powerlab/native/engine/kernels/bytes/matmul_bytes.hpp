@@ -9,7 +9,7 @@
 
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/register_words.hpp"
-#include "kernels/panels.hpp"
+#include "kernels/products/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -11,7 +11,7 @@
 // Integers are signed. Features that fill up the last word have weights of 0, and their x is not read.
 #pragma once
 
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {

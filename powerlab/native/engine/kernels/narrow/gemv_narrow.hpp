@@ -4,8 +4,8 @@
 // unit's weights at once, the next ones find them in the cache. x and out are as gemv.hpp has them.
 #pragma once
 
-#include "kernels/gemv.hpp"
 #include "kernels/narrow/formats.hpp"
+#include "kernels/products/gemv.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

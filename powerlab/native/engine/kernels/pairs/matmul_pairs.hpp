@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernels/pairs/register_words.hpp"
-#include "kernels/panels.hpp"
+#include "kernels/products/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

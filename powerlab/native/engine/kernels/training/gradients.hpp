@@ -2,7 +2,7 @@
 // made. Pools: threads share planes, since windows overlap.
 #pragma once
 
-#include "kernels/pool.hpp"
+#include "kernels/blocked/pool.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

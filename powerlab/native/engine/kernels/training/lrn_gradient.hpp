@@ -3,7 +3,7 @@
 // the last sum over the channels in whose windows the channel lies. x is what was normalised, y the gradient.
 #pragma once
 
-#include "kernels/normalise.hpp"
+#include "kernels/blocked/normalise.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -83,7 +83,7 @@ static inline void winograd_taps(const Vec (&w)[3], Vec (&made)[M + 2]) {
   }
 }
 
-// A 3 x 3 convolution's weights for conv_winograd, as kernels/pack_winograd.hpp has them:
+// A 3 x 3 convolution's weights for conv_winograd, as kernels/convolution/pack_winograd.hpp has them:
 // [group][unit][position][channel][block of the unit][v].
 //
 // operands: the packed floats; the weights (groups, outputs, inputs, 3, 3), of any strides.

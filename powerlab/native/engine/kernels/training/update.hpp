@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "kernels/strided.hpp"
+#include "kernels/strided/strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -5,7 +5,7 @@
 // it picks or puts is nobody's to rely on.
 #pragma once
 
-#include "kernels/strided_functions.hpp"
+#include "kernels/strided/strided_functions.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

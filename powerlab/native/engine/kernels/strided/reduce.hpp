@@ -2,7 +2,7 @@
 // before them. Sums of floats are made in double precision, in an order that only the sizes decide.
 #pragma once
 
-#include "kernels/strided_functions.hpp"
+#include "kernels/strided/strided_functions.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "kernels/windows_strided.hpp"
+#include "kernels/strided/windows_strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -6,7 +6,7 @@
 // lanes, and of the next one: both are read where lanes and pixels lie beside each other in memory.
 #pragma once
 
-#include "kernels/normalise_rows.hpp"
+#include "kernels/strided/normalise_rows.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
+#include "kernels/blocked/pool.hpp"
 #include "kernels/functions.hpp"
-#include "kernels/matmul.hpp"
-#include "kernels/pool.hpp"
+#include "kernels/products/matmul.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

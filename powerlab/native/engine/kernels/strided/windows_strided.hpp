@@ -6,7 +6,7 @@
 // of each; for places of maxima what it says there.
 #pragma once
 
-#include "kernels/strided.hpp"
+#include "kernels/strided/strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -8,7 +8,7 @@
 // 0 where they share columns and b passes once. alpha: times a.
 #pragma once
 
-#include "kernels/strided.hpp"
+#include "kernels/strided/strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/vec.hpp"
 

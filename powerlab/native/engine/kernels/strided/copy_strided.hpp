@@ -3,7 +3,7 @@
 // short, as where channels become pixels.
 #pragma once
 
-#include "kernels/strided_functions.hpp"
+#include "kernels/strided/strided_functions.hpp"
 #include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {

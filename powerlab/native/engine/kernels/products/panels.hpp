@@ -1,7 +1,7 @@
 // Products of computed matrices: the right side's columns in panels, and the tiles of rows that a thread multiplies.
 #pragma once
 
-#include "kernels/axes.hpp"
+#include "kernels/strided/axes.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -9,7 +9,7 @@
 // Groups of one block have long tiles, for the same reason.
 #pragma once
 
-#include "kernels/conv_block.hpp"
+#include "kernels/convolution/conv_block.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -14,8 +14,8 @@
 // Scratch, for each thread `scratch.image` floats: the ring, then the band.
 #pragma once
 
-#include "kernels/conv_depthwise.hpp"
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_depthwise.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -15,8 +15,8 @@
 // sets.
 #pragma once
 
-#include "kernels/conv_direct.hpp"
-#include "kernels/winograd_transforms.hpp"
+#include "kernels/convolution/conv_direct.hpp"
+#include "kernels/convolution/winograd_transforms.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -1,9 +1,9 @@
 // Direct convolution in the blocked layout: out = activate(conv(x) + bias + y).
 //
-// A register tile (kernels/conv_tile.hpp) of pixels of one output row reduces a chunk of input blocks. Padding is the
-// halo of x, so there are no edges. A row is cut into tiles of nearly equal width. Fully connected layers (pixels =
-// images), 1x1 convolutions (one row of all pixels) and the first layer (interleaved x, a kernel row folded into the
-// lanes) are views on this kernel.
+// A register tile (kernels/convolution/conv_tile.hpp) of pixels of one output row reduces a chunk of input blocks.
+// Padding is the halo of x, so there are no edges. A row is cut into tiles of nearly equal width. Fully connected
+// layers (pixels = images), 1x1 convolutions (one row of all pixels) and the first layer (interleaved x, a kernel row
+// folded into the lanes) are views on this kernel.
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][lane][block of the unit][v], in the order they are read. The
 // output blocks of a group are dealt to ceil(blocks / kTileBlocks) units of nearly equal size. The next chunk of
@@ -13,7 +13,7 @@
 // go on.
 #pragma once
 
-#include "kernels/conv_tile.hpp"
+#include "kernels/convolution/conv_tile.hpp"
 #include "kernels/epilogue.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {

@@ -13,7 +13,7 @@
 // every second round goes through them backwards: of a part that is a little too large most is still there.
 #pragma once
 
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/narrow/formats.hpp"
 #include "kernels/vec.hpp"

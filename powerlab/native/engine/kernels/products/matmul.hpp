@@ -14,10 +14,10 @@
 // kTileBlocks) panels of nearly equal size, and what fills up the last vector is 0.
 #pragma once
 
-#include "kernels/axes.hpp"
-#include "kernels/conv_direct.hpp"
-#include "kernels/panels.hpp"
-#include "kernels/strided.hpp"
+#include "kernels/convolution/conv_direct.hpp"
+#include "kernels/products/panels.hpp"
+#include "kernels/strided/axes.hpp"
+#include "kernels/strided/strided.hpp"
 #include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {

@@ -12,7 +12,7 @@
 // [output block][pixel][v]; an odd number of vectors between blocks keeps them out of one another's cache sets.
 #pragma once
 
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

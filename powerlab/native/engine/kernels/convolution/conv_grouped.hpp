@@ -8,7 +8,7 @@
 // Weights: [block][kernel_h][channel of the group][kernel_w][v]. Rows, tiles and padding are those of a depthwise one.
 #pragma once
 
-#include "kernels/conv_depthwise.hpp"
+#include "kernels/convolution/conv_depthwise.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -5,7 +5,7 @@
 // to the variance. A few pixels go through all blocks at a time: their sums stay in registers.
 #pragma once
 
-#include "kernels/normalise_rows.hpp"
+#include "kernels/strided/normalise_rows.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -9,7 +9,7 @@
 // nearly equal size.
 #pragma once
 
-#include "kernels/conv_direct.hpp"
+#include "kernels/convolution/conv_direct.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

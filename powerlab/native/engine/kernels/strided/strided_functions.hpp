@@ -4,7 +4,7 @@
 // can leave it: number[0] is how many bits they lack, number[1] a Sign.
 #pragma once
 
-#include "kernels/strided.hpp"
+#include "kernels/strided/strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "kernels/strided.hpp"
+#include "kernels/strided/strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
