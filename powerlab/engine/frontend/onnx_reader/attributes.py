@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.frontend.onnx_reader.schema import Attribute
+from powerlab.engine.frontend.onnx_reader.schema import Attribute, Tensor
 from powerlab.engine.frontend.onnx_reader.tensors import to_array
 from powerlab.engine.ir.graph import quoted
 
@@ -14,7 +14,7 @@ _READERS: dict[int, Callable[[Attribute, Path | None], object]] = {
     1: lambda attribute, _: attribute.f,
     2: lambda attribute, _: attribute.i,
     3: lambda attribute, _: str(attribute.s, "utf-8", "replace"),
-    4: lambda attribute, folder: to_array(attribute.t, folder),
+    4: lambda attribute, folder: to_array(attribute.t or Tensor(), folder),
     6: lambda attribute, _: tuple(attribute.floats),
     7: lambda attribute, _: tuple(attribute.ints),
     8: lambda attribute, _: tuple(attribute.strings),

@@ -205,7 +205,7 @@ class Attribute:
     f: float = 0.0
     i: int = 0
     s: memoryview = field(default_factory=lambda: memoryview(b""))
-    t: Tensor = field(default_factory=Tensor)
+    t: Tensor | None = None
     g: GraphMessage | None = None
     floats: array[float] = field(default_factory=lambda: array("f"))
     ints: array[int] = field(default_factory=_int64s)

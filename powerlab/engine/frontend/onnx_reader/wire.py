@@ -52,7 +52,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
     """
     position, end = 0, len(data)
     while position < end:
-        key = data[position]  # most keys and sizes are one byte
+        key = data[position]  # most keys, sizes and numbers are one byte
         if key < 0x80:
             position += 1
         else:
@@ -60,15 +60,14 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
         number, wire_type = key >> 3, key & 7
         if number == 0:
             raise malformed("a field has the number 0")
-        if wire_type == VARINT:
-            value, position = varint(data, position)
-            yield number, wire_type, value
-            continue
-        if wire_type == BYTES:
+        if wire_type in (VARINT, BYTES):
             if position < end and data[position] < 0x80:
                 size, position = data[position], position + 1
             else:
                 size, position = varint(data, position)
+            if wire_type == VARINT:
+                yield number, wire_type, size
+                continue
         elif wire_type in _FIXED_SIZE:
             size = _FIXED_SIZE[wire_type]
         else:
