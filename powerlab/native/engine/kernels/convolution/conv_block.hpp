@@ -78,6 +78,7 @@ static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], c
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__) && !defined(__SANITIZE_ADDRESS__)
+#define POWERLAB_WHOLE_BLOCKS 1
 // All lanes of a block without a loop: 20 instructions for 12 products of a tile of 3 x 4, where a loop has 25. Either
 // keeps the multipliers busy while a core has one thread to run; while it has two, which take turns, only the former.
 // Given as C++, GCC moves loads ahead of products and then lacks registers: so they are written out, in their order,
@@ -158,6 +159,7 @@ static inline __attribute__((always_inline)) void conv_whole(Vec (&acc)[B][P], c
   conv_whole_lanes<B, P>(acc, addresses, weights, typename MakeIndices<kWidth>::type{});
 }
 #else
+#define POWERLAB_WHOLE_BLOCKS 0
 constexpr bool kWholeBlocks = false;
 
 template <int B, int P>

@@ -71,7 +71,11 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.bias = s.bias + unit.first_block * kWidth;
   t.prefetch_step = tile_bytes / chunk_steps;
   t.prefetch_next = tile_bytes;
-  t.x_plane = s.x.plane;
+  // Rows of features are whole blocks of a vector side by side, which conv_block.hpp takes without a loop.
+  const bool rows_of_blocks = kWholeBlocks && taps == 1 && s.x.plane == s.lanes && s.lanes > kWidth &&
+                              s.lanes % kWidth == 0 && s.last_lanes % kWidth == 0;
+  const int lanes = rows_of_blocks ? kWidth : s.lanes;
+  t.x_plane = rows_of_blocks ? kWidth : s.x.plane;
   t.x_row = s.x.row * s.dilation_h;
   t.x_column = s.x.pixel * s.dilation_w;
   t.x_pixel = s.x.pixel * s.stride_w;
@@ -79,9 +83,9 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.out_pixel = s.out.pixel;
   t.residual_plane = s.y.plane;
   t.residual_pixel = s.y.pixel;
-  t.blocks = chunk_end - chunk_begin;
-  t.lanes = s.lanes;
-  t.last_lanes = chunk_end == in_blocks ? s.last_lanes : s.lanes;
+  t.blocks = rows_of_blocks ? static_cast<int>(chunk_steps) / kWidth : chunk_end - chunk_begin;
+  t.lanes = lanes;
+  t.last_lanes = chunk_end == in_blocks && !rows_of_blocks ? s.last_lanes : lanes;
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
   t.rows = {0, s.kernel_h};
@@ -127,8 +131,8 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
     if (far) {
       t.prefetch = reinterpret_cast<const char*>(t.x + t.x_next);
       t.prefetch_next = t.x_next * 4;
-      t.prefetch_step = pixels * t.x_pixel * 4 / s.lanes;
-      t.prefetch_block = s.x.plane * 4 - s.lanes * t.prefetch_step;
+      t.prefetch_step = pixels * t.x_pixel * 4 / lanes;
+      t.prefetch_block = t.x_plane * 4 - lanes * t.prefetch_step;
     }
     float* out = t.out;
     conv_run(conv_function(functions, unit.blocks, pixels), t);

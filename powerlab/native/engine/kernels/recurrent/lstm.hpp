@@ -16,6 +16,7 @@
 #include "kernels/convolution/conv_direct.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/narrow/formats.hpp"
+#include "kernels/recurrent/lstm_block.hpp"
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -45,6 +46,11 @@ static inline __attribute__((always_inline)) void lstm_sums(FloatWeights, Vec (&
   Vec acc[kSums][kGates][P] = {};
   const float* weights = t.weights;
   int unit = 0;
+  if constexpr (kWholeBlocks && P > 1) {
+    for (; unit + kWidth <= t.units; unit += kWidth, weights += kWidth * kGates * kWidth) {
+      lstm_whole(acc[0], t.hidden + unit, t.hidden_row, weights);
+    }
+  }
   for (; unit + kSums <= t.units; unit += kSums) {
     POWERLAB_UNROLL
     for (int sum = 0; sum < kSums; ++sum) {
