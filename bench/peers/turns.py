@@ -188,7 +188,7 @@ class _Turns:
     def check_outputs(self) -> None:
         """See how far each peer's outputs are from ours; who has none, or computes something else, is left out."""
         answers: dict[str, Outputs] = {}
-        for name, engine in self._engines.items():
+        for name, engine in reversed(self._engines.items()):  # the first one last: in one place it is there
             try:
                 answers[name] = engine.outputs()
             except EngineError as error:

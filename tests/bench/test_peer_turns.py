@@ -244,7 +244,9 @@ def test_in_one_place_one_process_is_alive_and_stays_for_its_next_turn():
     place, engines = in_one_place(machine, builtin=60.0, a=90.0)
     one = measure(CELL, engines, ONE_EACH, machine.clock)
     assert machine.turns == [OURS, "a", "a", OURS, OURS, "a"]
-    assert machine.loaded == [OURS, "a", OURS, "a", OURS, "a"], "for outputs, then once for two turns"
+    assert machine.loaded == ["a", OURS, "a", OURS, "a"], (
+        "for outputs, of which the last one stays, and every other turn"
+    )
     assert machine.counts == {(0, 1)}
     assert one.ratios["a"].median == pytest.approx(1.5)
     place.close()
