@@ -1,4 +1,4 @@
-"""Chains of convolutions that run in one pass; kernels/convolution/conv_chain.hpp says what the parts and the scratch are."""
+"""Chains of convolutions that run in one pass; kernels/convolution/conv_chain.hpp says what parts and scratch are."""
 
 from __future__ import annotations
 
