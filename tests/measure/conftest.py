@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from forked_workers import forked_workers
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 
@@ -43,6 +45,13 @@ def make_trace(make_rail: MakeRail) -> MakeTrace:
         )
 
     return make
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forked_workers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spare each run the start of a Python, but for the tests of workers themselves."""
+    with nullcontext() if request.path.parent.name == "worker" else forked_workers():
+        yield
 
 
 @pytest.fixture

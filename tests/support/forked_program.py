@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -29,7 +29,7 @@ _PATIENCE_S = 300.0
 
 
 class ForkedProgram:
-    """Stands for a process as :class:`subprocess.Popen` does; texts only.
+    """Stands for a process as :class:`subprocess.Popen` does.
 
     Args:
         words: what follows ``python``: ``-m MODULE ...`` or ``FILE ...``.
@@ -38,11 +38,15 @@ class ForkedProgram:
         stdin: as for ``Popen``.
         stdout: as for ``Popen``.
         stderr: as for ``Popen``.
+        pass_fds: more files that it gets, under the same numbers.
+        cores: those that it may run on, where they are not all.
+        start_new_session: as for ``Popen``.
+        text: whether its files hold texts rather than bytes.
     """
 
-    stdin: IO[str] | None = None
-    stdout: IO[str] | None = None
-    stderr: IO[str] | None = None
+    stdin: IO[Any] | None = None
+    stdout: IO[Any] | None = None
+    stderr: IO[Any] | None = None
 
     def __init__(
         self,
@@ -53,13 +57,25 @@ class ForkedProgram:
         stdin: Any = None,
         stdout: Any = None,
         stderr: Any = None,
+        pass_fds: Sequence[int] = (),
+        cores: Iterable[int] = (),
+        start_new_session: bool = False,
+        text: bool = True,
     ) -> None:
         self.args = [*map(str, words)]
         self.returncode: int | None = None
+        self._mode = "" if text else "b"
         given = [self._end("stdin", stdin, 0), self._end("stdout", stdout, 1), self._end("stderr", stderr, 2)]
         report, told = os.pipe()
-        request = {"words": self.args, "home": str(cwd or Path.cwd()), "environment": dict(env or os.environ)}
-        socket.send_fds(_forker(), [json.dumps(request).encode()], [*given, told])
+        request = {
+            "words": self.args,
+            "home": str(cwd or Path.cwd()),
+            "environment": dict(env or os.environ),
+            "numbers": [0, 1, 2, *pass_fds],
+            "cores": sorted(cores),
+            "session": start_new_session,
+        }
+        socket.send_fds(_forker(), [json.dumps(request).encode()], [told, *given, *pass_fds])
         for descriptor in (*given, told):
             os.close(descriptor)
         self._report = open(report, encoding="ascii")  # noqa: SIM115  closed when it has ended
@@ -74,7 +90,9 @@ class ForkedProgram:
         if wanted != subprocess.PIPE:
             return os.dup(wanted if isinstance(wanted, int) else wanted.fileno())
         reader, writer = os.pipe()
-        setattr(self, name, open(writer, "w", encoding="utf-8") if usual == 0 else open(reader, encoding="utf-8"))  # noqa: SIM115
+        encoding = None if self._mode else "utf-8"
+        own, mode = (writer, "w") if usual == 0 else (reader, "r")
+        setattr(self, name, open(own, mode + self._mode, encoding=encoding))  # noqa: SIM115
         return reader if usual == 0 else writer
 
     def __enter__(self) -> Self:

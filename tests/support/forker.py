@@ -1,13 +1,14 @@
 """The process behind :mod:`forked_program`: imports everything, then forks a program for each request.
 
 ``python forker.py ADDRESS`` listens at a Unix socket and ends when nobody is connected any more. A request is JSON with
-four files: the program's three, and a pipe that is told the program's process number, and its exit status in the end.
+files: a pipe that is told the program's process number, and its exit status in the end, and those that it gets.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib.util
 import json
@@ -31,6 +32,9 @@ from powerlab_api.settings import Settings
 
 _PACKAGES = ("powerlab", "powerlab_agent", "powerlab_api", "powerlab_dashboards")
 _MOST_BYTES = 1 << 20
+_MOST_FILES = 16
+_ABOVE = 512
+"""No program is given a file under so high a number."""
 
 
 def main(address: str) -> None:
@@ -74,14 +78,14 @@ def _prepare() -> None:
 
 def _answer(connection: socket.socket, connections: selectors.BaseSelector) -> bool:
     """Fork as a request says; return False where the other side has gone."""
-    message, files, *_ = socket.recv_fds(connection, _MOST_BYTES, 4)
+    message, files, *_ = socket.recv_fds(connection, _MOST_BYTES, _MOST_FILES)
     if not message:
         return False
     if os.fork() == 0:
         for key in connections.get_map().values():
             os.close(key.fileobj.detach())  # type: ignore[union-attr]
         connections.close()
-        _keep(json.loads(message), files[:3], files[3])
+        _keep(json.loads(message), files[1:], files[0])
     for file in files:
         os.close(file)
     return True
@@ -99,7 +103,12 @@ def _keep(request: dict[str, Any], files: list[int], report: int) -> NoReturn:
     child = os.fork()
     if child == 0:
         os.close(report)
-        _become(request["words"], Path(request["home"]), request["environment"], files)
+        _take(files, request["numbers"])
+        if request["session"]:
+            os.setsid()
+        if request["cores"]:
+            os.sched_setaffinity(0, request["cores"])
+        _become(request["words"], Path(request["home"]), request["environment"])
     for file in files:
         os.close(file)
     os.write(report, f"{child}\n".encode())
@@ -108,14 +117,21 @@ def _keep(request: dict[str, Any], files: list[int], report: int) -> NoReturn:
     os._exit(0)
 
 
-def _become(words: list[str], home: Path, environment: dict[str, str], files: list[int]) -> NoReturn:
+def _take(files: list[int], numbers: list[int]) -> None:
+    """Have files under the numbers that the program knows them by, and no others."""
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, _ABOVE) for file in files]
+    for file in files:
+        os.close(file)
+    for file, number in zip(moved, numbers, strict=True):
+        os.dup2(file, number)
+        os.close(file)
+
+
+def _become(words: list[str], home: Path, environment: dict[str, str]) -> NoReturn:
     """Be the program from here on."""
     os.chdir(home)
     os.environ.clear()
     os.environ.update(environment)
-    for descriptor, file in enumerate(files):
-        os.dup2(file, descriptor)
-        os.close(file)
     module = words[1] if words[0] == "-m" else None
     sys.argv = words[1:] if module else words
     first = str(home) if module else str(Path(words[0]).parent)

@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from forked_workers import forked_workers
 from powerlab.backends import registry
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
 from powerlab.domain.sweep import SweepPlan
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forked_workers() -> Iterator[None]:
+    """Spare each run the start of a Python; the worker's own tests have real ones (``tests/measure/worker``)."""
+    with forked_workers():
+        yield
+
 
 FAKES = Path(__file__).parent.parent / "measure" / "fakes"
 
