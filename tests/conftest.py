@@ -19,8 +19,9 @@ from turns import BY_CHANGE, PARTS, Turns, chosen_part
 FAST = 3
 """Of so many examples of a property the fast tests try one: others each time. CI tries all, the same each time."""
 
-ROOM_BYTES = 4 << 30
-"""Where memory has so much room for files, those of the tests lie there; builds of the wheels take the most."""
+ROOM_BYTES = 8 << 30
+"""Where memory has so much room for files, those of the tests lie there; a machine of 16 GB has, and builds of the
+wheels take the most."""
 
 # Read when numpy is loaded. Many processes share the cores, and threads that wait for each other spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
