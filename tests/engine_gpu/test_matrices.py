@@ -14,6 +14,7 @@ from engine_models import load_bytes, onnx_bytes
 from onnx import helper
 from test_bytes import check
 from test_methods import graph_of
+from test_operators import sum_of_layers
 
 from engine_native.quantized_graphs import Quantized
 from powerlab.engine import Session
@@ -83,6 +84,13 @@ def test_windows_of_one_pixel_that_leave_the_image(target):
     graph = load_bytes(onnx_bytes(nodes, {"x": (2, 5, 5, 7)}, constants={"w": weights}))
     model = compared(graph, tolerance=TOLERANCE, half=True, choose=lambda *_: method(target, "wide"))
     assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+def test_a_fully_connected_layer_adds(target):
+    chosen = method(target, "wide")
+    model = compared(sum_of_layers(), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
+    assert [kernel for kernel, _ in model.steps()].count("matrix_half_fp16") == 1
+    assert "pointwise_fp16" not in [kernel for kernel, _ in model.steps()]
 
 
 def test_winograd_by_matrices(target):
