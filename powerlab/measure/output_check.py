@@ -73,10 +73,9 @@ class OutputCheck:
         found: tuple[str, ...] = ()
         if self.differences:
             engines = sorted({workload.engine for workload in self.differences})
-            found = (
-                f"The outputs of {', '.join(engines)} are those of the built-in engine in fp32, to within "
-                f"{max(self.differences.values()):.1e} of the largest.",
-            )
+            largest = max(self.differences.values())
+            within = f"to within {largest:.1e} of the largest" if largest else "bit for bit"
+            found = (f"The outputs of {', '.join(engines)} are those of the built-in engine in fp32, {within}.",)
         return " ".join((*found, *self.unchecked))
 
     def of(self, point: Point) -> float | None:

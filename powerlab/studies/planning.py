@@ -35,6 +35,7 @@ class Here:
         refusal: why an engine does not run a model at a precision on a processor; empty where it does.
         first_cores: the list of cores that so many threads are given unasked.
         queues: of the graphics processor; 1 where there is none, or a simulated one.
+        simulated: whether it is a simulated board.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Here:
     refusal: Callable[[str, str, str, Processor], str]
     first_cores: Callable[[int], str]
     queues: int = 1
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,7 @@ def plan_study(
         jobs = list(_jobs(chosen, here, engines or here.engines, left_out))
         if jobs:
             left_out += _missing_queues(chosen, here)
+            left_out += _without_effect(chosen, here)
             groups = _mode_groups(modes or _modes(chosen, here, left_out), here)
             plans += [
                 _sweep(chosen, crossing, group, here, rigour) for crossing, group in product(_merged(jobs), groups)
@@ -154,6 +157,14 @@ def _missing_queues(template: PlanTemplate, here: Here) -> Iterator[NotRepeated]
             yield NotRepeated(
                 what=f"slices over {queues} queues", why=f"the graphics processor of {here.name} has {has}"
             )
+
+
+def _without_effect(template: PlanTemplate, here: Here) -> Iterator[NotRepeated]:
+    if here.simulated and max(template.slices) > 1:
+        yield NotRepeated(
+            what="what slices do to speed and energy",
+            why=f"{here.name} is simulated and does the same work in the same time however a batch is cut",
+        )
 
 
 def _too_big(model: str, batch_size: int, here: Here, *, trains: bool) -> str:
@@ -241,7 +252,7 @@ def _sweep(
     cores, modes = group
     threads = thread_counts(template.threads, cores)
     level = LEVELS[rigour]
-    # Steps of training take their slices one after the other; those of an inference on the cores share the threads.
+    # A step of training takes any number of slices; those of an inference on the cores share the threads evenly.
     any_number = template.trains or template.processor is Processor.GPU
     slices = tuple(one for one in template.slices if any_number or not any(count % one for count in threads))
     return SweepPlan(

@@ -13,6 +13,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Processor
 from powerlab.studies.study import Case, Published, Study
 
 NOT_STATED = "not stated"
@@ -138,8 +139,12 @@ def _ours(study: Study, case: Case, sweep: Repeated, summary: PointSummary) -> R
 
 
 def _conditions(point: Point) -> str:
-    """Return threads, mode, batch and whatever is unusual, but not the engine, which has a column of its own."""
-    said = [one for one in shown([point]) if one.title not in {"model", "engine"}]
+    """Return threads, mode, batch and whatever is unusual.
+
+    The engine has a column of its own, and a graphics processor has no threads to choose.
+    """
+    silent = {"model", "engine"} | ({"threads"} if point.workload.processor is Processor.GPU else set())
+    said = [one for one in shown([point]) if one.title not in silent]
     words = [one.words.format(one.read(point)) for one in DIMENSIONS if one in said]
     if point.workload.precision == "fp32":
         words.insert(0, "fp32")

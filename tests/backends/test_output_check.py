@@ -101,6 +101,7 @@ def test_each_engine_is_compared_once_at_every_batch_size(answers):
     assert found.words == (
         "The outputs of ncnn, torch are those of the built-in engine in fp32, to within 1.0e-04 of the largest."
     )
+    assert OutputCheck(differences=dict.fromkeys(found.differences, 0.0)).words.endswith("in fp32, bit for bit.")
     assert {found.of(point) is None for point in many.points() if point.workload.engine == "builtin"} == {True}
     assert {found.of(point) is None for point in many.points() if point.workload.engine != "builtin"} == {False}
 

@@ -145,6 +145,9 @@ def test_slices_of_an_inference_share_the_threads_and_those_of_a_step_need_not()
     assert reasons(made)["slices over 2 queues"] == "the graphics processor of xavier has one queue"
     with_queues = planned("caffe-streams", here(refusal=lambda *_: "", queues=16))
     assert {(plan.processors[0], plan.queues) for plan in with_queues.plans} == {("cpu", (1,)), ("gpu", (1, 2))}
+    effect = "what slices do to speed and energy"
+    assert effect not in reasons(with_queues)
+    assert "in the same time however a batch is cut" in reasons(planned("caffe-streams", here(simulated=True)))[effect]
 
 
 def test_a_study_of_which_nothing_fits_is_refused_with_the_reasons():

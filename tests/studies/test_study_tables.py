@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.workload import Processor
 from powerlab.reports.latex import escape
 from powerlab.reports.text import FigureText, figure_text
 from powerlab.studies.latex import latex_document
@@ -51,6 +52,9 @@ def test_published_rows_stand_first_and_ours_beside_them():
         ("AlexNet, a large batch", "bench", True),
     ]
     assert table[3].conditions == "fp32, batch 1, 2 threads, mode current; 3 of 3 runs valid"
+    on_gpu = alexnet()
+    on_gpu = replace(on_gpu, workload=replace(on_gpu.workload, processor=Processor.GPU), threads=1)
+    assert rows(TEGRA, [repeated(on_gpu)])[3].conditions == "fp32, gpu, batch 1, mode current; 3 of 3 runs valid"
     assert table[3].software == "powerlab, builtin"
     assert table[3].covers == "the module"
 

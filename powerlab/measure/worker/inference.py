@@ -86,7 +86,7 @@ def load_slices(  # noqa: PLR0917 - what a worker is asked to load
 ) -> Slices:
     """Load a workload's model for all slices, each with its share of the threads, but one thread at least.
 
-    Slices of a step of training follow each other, so each has all threads.
+    A step of training shares all threads among its slices itself.
 
     Raises:
         PowerlabError: the model cannot be run as asked, with the reason.

@@ -53,6 +53,7 @@ def here(study: Study, device: Device, capabilities: Capabilities, files: Sequen
         refusal=trials.refusal,
         first_cores=first_cores,
         queues=1 if device.simulated else queues(study),
+        simulated=device.simulated,
     )
 
 
