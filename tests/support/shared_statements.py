@@ -13,12 +13,18 @@ from powerlab.store import database
 
 
 def share_statements() -> None:
-    """Let every engine that the store makes from now on have the dialect and the compiled statements of the first."""
+    """Let every engine that the store makes from now on have the dialect and the compiled statements of one before.
+
+    A dialect learns its server's version when its engine connects for the first time, so one that never did is of no use.
+    """
     make, first = database.create_engine, dict[str, Engine]()
 
     def create_engine(*address: Any, **options: Any) -> Engine:
         engine = make(*address, **options)
-        like = first.setdefault(engine.dialect.name, engine)
+        like = first.get(engine.dialect.name)
+        if like is None or like.dialect.server_version_info is None:
+            first[engine.dialect.name] = engine
+            return engine
         # A compiled statement belongs to a dialect, and SQLAlchemy has no public way to hand either on.
         engine.dialect = engine.pool._dialect = like.dialect
         engine._compiled_cache = like._compiled_cache
