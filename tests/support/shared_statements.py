@@ -15,7 +15,7 @@ from powerlab.store import database
 def share_statements() -> None:
     """Let every engine that the store makes from now on have the dialect and the compiled statements of one before.
 
-    A dialect learns its server's version when its engine connects for the first time, so one that never did is of no use.
+    A dialect learns its server's version when its engine first connects, so one that never did is of no use.
     """
     make, first = database.create_engine, dict[str, Engine]()
 
