@@ -63,8 +63,8 @@ def test_clocks_that_take_long_to_read_are_read_less_often(monkeypatch):
 
 def test_a_run_keeps_clocks_in_every_part_and_the_power_of_its_warm_up(tmp_path):
     plan = SweepPlan(
-        models=("squeezenet",), threads=(1,), repeats=3, duration_s=0.3, min_inferences=1, idle_s=0.3, warm_up_s=0.3,
-        longest_warm_up_s=0.3, cool_down_s=0.6, sample_period_s=0.02,
+        models=("squeezenet",), threads=(1,), repeats=3, duration_s=0.3, min_inferences=1, idle_s=0.8, warm_up_s=0.8,
+        longest_warm_up_s=0.8, cool_down_s=1.2, sample_period_s=0.02,
     )  # fmt: skip
     with simulated_board("jetson-agx-xavier") as sysroot:
         finished = [
