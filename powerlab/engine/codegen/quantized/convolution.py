@@ -15,7 +15,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
-from powerlab.engine.codegen.quantized.layouts import byte_fields
+from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
 from powerlab.engine.codegen.quantized.pack import (
     Bytes,
     fold_byte_row,
@@ -25,7 +25,6 @@ from powerlab.engine.codegen.quantized.pack import (
     pack_depthwise_bytes,
     pack_requantization,
     products_in_16_bits,
-    signed_bytes,
 )
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.choice import Choice
@@ -85,11 +84,11 @@ def lower_quantized_conv(builder: Builder, node: Node) -> None:
         builder.graph.constants[node.inputs[2]],
         builder.graph.constants[node.inputs[3]],
     )
+    if signed_bytes(builder.tier.byte_form):  # x - 128 is multiplied instead of x
+        more = 128 * conv.weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+        conv = replace(conv, begin=conv.begin + more)
     if conv.shape.depthwise and not conv.floats:
         _emit_depthwise(builder, conv)
-    elif signed_bytes(builder.tier.byte_form):  # x - 128 is multiplied instead of x
-        more = 128 * conv.weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-        _emit_direct(builder, replace(conv, begin=conv.begin + more))
     else:
         _emit_direct(builder, conv)
 
@@ -106,7 +105,7 @@ def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
         weights=pack_depthwise_bytes(conv.weights, width),
         bias=pack_requantization(conv.begin, conv.multipliers, 1, width),
         **kernel_fields(conv.shape),
-        **byte_fields(conv.node, conv.out),
+        **byte_fields(conv.node, conv.out, builder.tier.byte_form),
     )
 
 
@@ -158,7 +157,7 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
             channel_split=cut.channel_split,
             chunk_tiles=cut.chunk_tiles,
             **window,
-            **{**byte_fields(conv.node, conv.out), **function_fields(conv.node)},
+            **{**byte_fields(conv.node, conv.out, tier.byte_form), **function_fields(conv.node)},
         )
 
 

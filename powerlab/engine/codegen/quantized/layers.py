@@ -24,7 +24,8 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     out = builder.new_bytes(node.outputs[0])
     rows = one_pixel and out.layout.pixel > 1 and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
-    builder.emit(family, node, out, x, **{**byte_fields(node, out), "alpha": number(node, "step")})
+    fields = {**byte_fields(node, out, builder.tier.byte_form), "alpha": number(node, "step")}
+    builder.emit(family, node, out, x, **fields)
 
 
 def lower_quantized_concat(builder: Builder, node: Node) -> None:
@@ -36,7 +37,7 @@ def lower_quantized_concat(builder: Builder, node: Node) -> None:
         part = out.seen_as(layout, first_block * out.layout.plane)
         if x != part:
             zero = int(number(node, "zero"))
-            fields = {**byte_fields(node, part), "numbers": [zero, 0, zero], "beta": 1.0}
+            fields = {**byte_fields(node, part, builder.tier.byte_form), "numbers": [zero, 0, zero], "beta": 1.0}
             builder.emit("add_u8", node, part, x, **fields)
         first_block += x.layout.blocks
 
@@ -46,14 +47,15 @@ def lower_quantized_scale(builder: Builder, node: Node) -> None:
     x, out = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0])
     numbers = (builder.constant(name) for name in node.inputs[1:])
     factors, shifts = (fill_channels(one, x.layout.c, x.layout.blocks, BYTE_BLOCK) for one in numbers)
-    builder.emit("scale_shift_u8", node, out, x, weights=factors, bias=shifts, **byte_fields(node, out))
+    fields = byte_fields(node, out, builder.tier.byte_form)
+    builder.emit("scale_shift_u8", node, out, x, weights=factors, bias=shifts, **fields)
 
 
 def lower_quantized_resize(builder: Builder, node: Node) -> None:
     """Lower a QuantResize: its factors stand in the step's strides."""
     x, out = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0])
     stride_h, stride_w = integers(node, "factors")
-    fields = {**byte_fields(node, out), "stride_h": stride_h, "stride_w": stride_w}
+    fields = {**byte_fields(node, out, builder.tier.byte_form), "stride_h": stride_h, "stride_w": stride_w}
     builder.emit("resize_nearest_u8", node, out, x, **fields)
 
 
@@ -73,13 +75,13 @@ def lower_quantized_add(builder: Builder, node: Node) -> None:
     """Lower a QuantAdd: two tensors of bytes become their sum, or one gets another scale."""
     x, *others = (builder.byte_tensor(name) for name in node.inputs)
     out = builder.new_bytes(node.outputs[0])
-    builder.emit("add_u8", node, out, x, *others, **byte_fields(node, out))
+    builder.emit("add_u8", node, out, x, *others, **byte_fields(node, out, builder.tier.byte_form))
 
 
 def lower_quantized_pool(builder: Builder, node: Node) -> None:
     """Lower a QuantPool."""
     x, out, kind = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0]), str(node.attributes["kind"])
-    fields = byte_fields(node, out)
+    fields = byte_fields(node, out, builder.tier.byte_form)
     if kind != "global_average":
         (kernel_h, kernel_w), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
         top, left = integers(node, "pads")[:2]

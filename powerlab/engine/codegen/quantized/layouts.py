@@ -12,6 +12,11 @@ from powerlab.engine.program.layout import NO_HALO, WORD_BYTES, shape4
 from powerlab.engine.program.program import Tensor
 
 
+def signed_bytes(form: str) -> bool:
+    """Tell whether the bytes of activations are stored as signed ones, 128 less, where weights have this form."""
+    return form.startswith("signed")
+
+
 def word_tensors(graph: Graph) -> frozenset[str]:
     """Return the tensors of bytes that have a word a pixel: quantized images that only convolutions read."""
     readers = graph.consumers()
@@ -33,10 +38,17 @@ def _reads_words(name: str, node: Node) -> bool:
     )
 
 
-def byte_fields(node: Node, out: Tensor) -> dict[str, Any]:
-    """Return zero points, bounds and the content of the halo as fields of the native step."""
+def byte_fields(node: Node, out: Tensor, form: str) -> dict[str, Any]:
+    """Return zero points, bounds and the content of the halo as fields of the native step.
+
+    Args:
+        node: an operator whose result is quantized.
+        out: that result.
+        form: how the weights of the tier's kernels on bytes lie.
+    """
     zero = int(number(node, "zero"))
-    word = int(np.array([zero] * WORD_BYTES, np.uint8).view(np.int32)[0])
+    stored = zero ^ 128 if signed_bytes(form) else zero
+    word = int(np.array([stored] * WORD_BYTES, np.uint8).view(np.int32)[0])
     return {
         "numbers": [zero, int(_or(node, "y_zero", 0)), int(_or(node, "x_zero", 0))],
         "alpha": float(np.float32(_or(node, "y_ratio", 0))),

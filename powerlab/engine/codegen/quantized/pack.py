@@ -18,11 +18,6 @@ NARROW_SUM = 128
 """Of weights of one sign, at most: 255 times as much fits 16 bits with a sign."""
 
 
-def signed_bytes(form: str) -> bool:
-    """Tell whether a form multiplies bytes of an activation as signed ones, 128 less than they are."""
-    return form.startswith("signed")
-
-
 def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
     """Fill input channels up to whole blocks with zeros, where a form wants that.
 
@@ -125,7 +120,7 @@ def _formed(block: Bytes, form: str) -> NDArray[np.uint8]:
     if form == "pairs":
         halves = np.stack((block[..., 0::2], block[..., 1::2]), axis=-3)  # ... half, v, pair
         return np.ascontiguousarray(halves.astype(np.int16)).reshape(-1).view(np.uint8)
-    if form == "eights":  # ... two words, vector, v, eight channels
+    if form == "signed_eights":  # ... two words, vector, v, eight channels
         *before, words = block.shape[:-3]
         filled = np.zeros((*before, words + words % 2, *block.shape[-3:]), np.int8)
         filled[..., :words, :, :, :] = block

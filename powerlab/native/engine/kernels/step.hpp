@@ -23,7 +23,7 @@
 //   [n][c][h][w], pixel = 1; each image filled up to a multiple of 16 floats.
 // A view may carry a halo of zeros around each plane, which makes a convolution's padding disappear from its kernel.
 //
-// Quantized tensors hold unsigned bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
+// Quantized tensors hold bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
 // which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest.
 // Tensors of 16-bit floats have words of two channels: kernels/pairs/words.hpp.
 //

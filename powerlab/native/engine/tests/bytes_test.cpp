@@ -22,16 +22,20 @@ using reference::Rounding;
 using reference::Window;
 constexpr int kBlock = 16;
 
+bool is_signed(const ByteTable& bytes) { return std::string_view(bytes.form).starts_with("signed"); }
+
 // A tensor of bytes in the kernels' layout: blocks of 16 channels, or words of four; what no one has written is 0xEE.
 struct PlacedBytes {
   Floats memory;
   View view;
   int channels;  // of a block
+  int flipped;   // bits of each byte: those that are stored as signed ones are 128 less
 
-  PlacedBytes(int n, int c, int h, int w, int halo, int block = kBlock)
+  PlacedBytes(const ByteTable& bytes, int n, int c, int h, int w, int halo, int block = kBlock)
       : memory(static_cast<std::size_t>(n) * ((c + block - 1) / block) * (block / 4) * (h + 2 * halo) * (w + 2 * halo)),
         view(view_in_blocks(memory.data(), n, c, h, w, block, block / 4, halo)),
-        channels(block) {
+        channels(block),
+        flipped(is_signed(bytes) ? 128 : 0) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
   }
   std::uint8_t& at(int n, int c, int y, int x) {
@@ -39,12 +43,12 @@ struct PlacedBytes {
     return reinterpret_cast<std::uint8_t*>(pixel)[c % channels];
   }
   void put(const ByteTensor& t, int zero) {
-    std::memset(memory.data(), zero, memory.size() * sizeof(float));
+    std::memset(memory.data(), zero ^ flipped, memory.size() * sizeof(float));
     for (int n = 0; n < t.n; ++n) {
       for (int c = 0; c < view.blocks * channels; ++c) {
         for (int y = 0; y < t.h; ++y) {
           for (int x = 0; x < t.w; ++x)
-            at(n, c, y, x) = c < t.c ? static_cast<std::uint8_t>(t.at(n, c, y, x, 0)) : 0xAA;
+            at(n, c, y, x) = c < t.c ? static_cast<std::uint8_t>(t.at(n, c, y, x, 0) ^ flipped) : 0xAA;
         }
       }
     }
@@ -54,7 +58,7 @@ struct PlacedBytes {
     for (int n = 0; n < t.n; ++n) {
       for (int c = 0; c < t.c; ++c) {
         for (int y = 0; y < t.h; ++y) {
-          for (int x = 0; x < t.w; ++x) count += at(n, c, y, x) != t.at(n, c, y, x, -1);
+          for (int x = 0; x < t.w; ++x) count += (at(n, c, y, x) ^ flipped) != t.at(n, c, y, x, -1);
         }
       }
     }
@@ -219,7 +223,7 @@ std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const By
           });
         }
       };
-      if (std::string_view(bytes.form) == "eights") {
+      if (std::string_view(bytes.form) == "signed_eights") {
         pack_eights(packed, c, v, begin, end, words, [&](int output, int channel, int ky, int kx) -> int {
           if (output >= outputs || channel >= inputs) return 0;
           const std::size_t row = static_cast<std::size_t>(group * outputs + output) * inputs + channel;
@@ -262,7 +266,8 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   reference::conv_bytes(x, weights, begin, multipliers, c.residual ? &residual : nullptr, window, c.groups, x_zero,
                         rounding, expected, c.floats ? &floats : nullptr);
 
-  PlacedBytes placed(c.n, c.in, c.h, c.w, c.pad, c.words ? 4 : kBlock), other(c.n, c.out, out_h, out_w, 0);
+  PlacedBytes placed(bytes, c.n, c.in, c.h, c.w, c.pad, c.words ? 4 : kBlock),
+      other(bytes, c.n, c.out, out_h, out_w, 0);
   placed.put(x, x_zero);
   other.put(residual, 0);
   std::vector<std::uint8_t> packed;
@@ -282,10 +287,9 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   const int vectors = (outputs + v - 1) / v, groups = c.depthwise ? 1 : c.groups;
   const int per_group = c.out / groups, group_vectors = c.depthwise ? (c.out + v - 1) / v : vectors;
   Floats bias(static_cast<std::size_t>(groups) * group_vectors * 2 * v);
-  const bool is_signed = !c.depthwise && std::string_view(bytes.form).starts_with("signed");
   for (int o = 0; o < c.out; ++o) {
     std::int32_t start = begin[static_cast<std::size_t>(o)];
-    for (int i = 0; is_signed && i < inputs * taps; ++i)
+    for (int i = 0; is_signed(bytes) && i < inputs * taps; ++i)
       start += 128 * weights[static_cast<std::size_t>(o * inputs * taps + i)];
     const int vector = o / per_group * group_vectors + o % per_group / v, lane = o % per_group % v;
     bias[static_cast<std::size_t>(vector * 2 * v + lane)] = std::bit_cast<float>(start);
@@ -294,7 +298,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   std::string family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
   if (c.narrow > 1) family += "_narrow" + std::to_string(c.narrow);
   for (const int threads : {1, 2, 3}) {
-    PlacedBytes out(c.n, c.out, out_h, out_w, 1);
+    PlacedBytes out(bytes, c.n, c.out, out_h, out_w, 1);
     Placed wide(c.n, c.out, out_h, out_w, v, 1);
     Step step{};
     step.x = placed.view;
@@ -335,7 +339,7 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   ByteTensor x(n, c, h, w), y(n, c, h, w);
   fill(x, random);
   fill(y, random);
-  PlacedBytes placed(n, c, h, w, 1), other(n, c, h, w, 0);
+  PlacedBytes placed(bytes, n, c, h, w, 1), other(bytes, n, c, h, w, 0);
   const int x_zero = random.whole(0, 255);
   placed.put(x, x_zero);
   other.put(y, 0);
@@ -353,7 +357,7 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   step.count_padding = random.coin();
   set(step, rounding, x_zero, ratio);
   const auto check = [&](const char* family, const ByteTensor& expected) {
-    PlacedBytes out(expected.n, expected.c, expected.h, expected.w, 1);
+    PlacedBytes out(bytes, expected.n, expected.c, expected.h, expected.w, 1);
     step.out = out.view;
     run_kernel(bytes, family, step, threads);
     const std::string name = std::string(bytes.name) + " " + family + " c" + std::to_string(c);
@@ -407,7 +411,7 @@ void check_rows(const ByteTable& bytes, Random& random, Report& report) {
     const float value = rows[static_cast<std::size_t>(i / c * (c + apart) + i % c)];
     expected.at(i / c, i % c, 0, 0) = reference::rounded(value / scale, rounding);
   }
-  PlacedBytes out(n, c, 1, 1, 0);
+  PlacedBytes out(bytes, n, c, 1, 1, 0);
   Step step{};
   set(step, rounding, zero, 0);
   step.alpha = scale;
@@ -441,7 +445,7 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
   const std::string name = std::string(bytes.name) + " quantize c" + std::to_string(c) + " w" + std::to_string(w);
   for (const int block : {kBlock, 4}) {
     if (block == 4 && c > 4) continue;
-    PlacedBytes out(n, c, h, w, 1, block);
+    PlacedBytes out(bytes, n, c, h, w, 1, block);
     View flat{planes.data(),
               static_cast<std::int64_t>(c) * h * w,
               static_cast<std::int64_t>(h) * w,
@@ -462,7 +466,7 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
     report.check(name + " planes", out.different(expected), 0);
     report.check(name + " planes, around", out.written_around(), 0);
   }
-  PlacedBytes out(n, c, h, w, 1);
+  PlacedBytes out(bytes, n, c, h, w, 1);
   step.x = blocks.view;
   step.out = out.view;
   run_kernel(bytes, "quantize_blocks", step, threads);

@@ -28,6 +28,14 @@ static inline std::int64_t packed_words(std::int32_t words) {
 #endif
 }
 
+// Whether a tile's function goes through a run, tiles of equal width that follow on each other, by itself; elsewhere
+// each tile is a call.
+#if defined(__aarch64__)
+constexpr bool kByteRuns = true;
+#else
+constexpr bool kByteRuns = false;
+#endif
+
 struct ByteTile {
   const float* x;
   const std::uint8_t* weights;
@@ -41,7 +49,18 @@ struct ByteTile {
   int first_vector;  // of the unit, counted from the start of its group
   int blocks, words, last_words, kernel_h, kernel_w;
   Requantize requantize;
+  std::int64_t count, x_next, out_next, residual_next, prefetch_next;  // of a run: tiles, and from one to the next
 };
+
+// Moves on to the next tile of a run; false where there is none.
+static inline __attribute__((always_inline)) bool next_byte_tile(ByteTile& t) {
+  if (--t.count == 0) return false;
+  t.x += t.x_next;
+  t.out += t.out_next;
+  t.residual += t.residual_next;
+  t.prefetch += t.prefetch_next;
+  return true;
+}
 
 // The bytes of vector b of a tile lie so far from the first one's.
 static inline std::int64_t byte_place(const ByteTile& t, int b, std::int64_t plane) {
@@ -109,6 +128,26 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
         const __m256i bytes = (__m256i)packed(steps, r);
         store_block(out + p * out_pixel, (Block)_mm256_castsi256_si128(bytes));
         if (next > p) store_block(out + next * out_pixel, (Block)_mm256_extracti128_si256(bytes, 1));
+      }
+      return;
+    }
+  }
+#elif defined(__aarch64__)
+  if constexpr (!F && B == kBlockVectors) {
+    if (t.first_vector % kBlockVectors == 0) {  // whole blocks
+      Vec steps[P][B];
+      POWERLAB_UNROLL
+      for (int b = 0; b < B; ++b) {
+        const Vec multiplier = load_unaligned(t.bias + (2 * b + 1) * kWidth);
+        POWERLAB_UNROLL
+        for (int p = 0; p < P; ++p) steps[p][b] = products<S>(acc[b][p], multiplier, r);
+      }
+      const std::uint8_t* residual = t.residual;
+      std::uint8_t* out = t.out;
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p, out += out_pixel, residual += residual_pixel) {
+        if constexpr (R) add_scaled(steps[p], residual, r);
+        store_block(out, whole_block(steps[p], r));
       }
       return;
     }

@@ -88,21 +88,30 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
   std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles, n = row / s.out.h, y = row % s.out.h;
-  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+  for (std::int64_t tile = tiles.begin, run = 1; tile < tiles.end; tile += run) {
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = bytes_of(s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel);
     t.residual =
         s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel) : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
+    [[maybe_unused]] std::uint8_t* out = t.out;
+    if constexpr (kByteRuns) {
+      const std::int64_t like = (column < wider ? wider : row_tiles) - column, left = tiles.end - tile;
+      t.count = run = like < left ? like : left;
+      t.x_next = pixels * t.x_pixel;
+      t.out_next = pixels * t.out_pixel;
+      t.residual_next = s.y.data ? pixels * t.residual_pixel : 0;
+      t.prefetch_next = bytes / (tiles.end - tiles.begin);
+    }
     run_byte_tile<F, N>(t, count, pixels, registers);
     if constexpr (F) {
       if (s.function != kNoFunction) {
-        POWERLAB_BASE_TIER::finish_tile(
-            s, {reinterpret_cast<float*>(t.out), s.out.plane, s.out.pixel, static_cast<std::int64_t>(count), pixels});
+        POWERLAB_BASE_TIER::finish_tile(s, {reinterpret_cast<float*>(out), s.out.plane, s.out.pixel,
+                                            static_cast<std::int64_t>(count), run * pixels});
       }
     }
-    if (++column < row_tiles) continue;
+    if ((column += run) < row_tiles) continue;
     column = 0;
     if (++y < s.out.h) continue;
     y = 0;

@@ -8,7 +8,7 @@ namespace powerlab::engine::POWERLAB_TIER {
 // out = round((x - [2]) * beta + (y - [1]) * alpha), y being absent or of the same shape.
 static void add_bytes(const Step& s, int thread, int threads) {
   const Requantize r = requantize_of(s);
-  const IVec zero = every(static_cast<std::int32_t>(s.numbers[2]));
+  const IVec zero = every(stored_zero(s, 2));
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t count = static_cast<std::int64_t>(s.out.w) * kBlockVectors;
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
@@ -36,7 +36,7 @@ static void scale_shift_bytes(const Step& s, int thread, int threads) {
       const std::uint8_t* x = bytes_of(row_start(s.x, row)) + part * kWidth;
       std::uint8_t* out = bytes_of(row_start(s.out, row)) + part * kWidth;
       const auto steps_of = [&](std::int64_t i) {
-        return __builtin_convertvector(load_bytes(x + i * kBlockBytes), Vec) * factor + shift;
+        return __builtin_convertvector(load_bytes(x + i * kBlockBytes) + kStoredLess, Vec) * factor + shift;
       };
       std::int64_t i = 0;
       for (; i + 4 <= s.out.w; i += 4) {
@@ -147,11 +147,13 @@ static void quantize_planes(const Step& s, int thread, int threads) {
       const std::int64_t channel = row.block * s.out.pixel * 4 + word * 4;
       if (channel >= s.x.c) break;
       const int channels = s.x.c - channel < 4 ? static_cast<int>(s.x.c - channel) : 4;
+      const float* planes[4] = {};
+      for (int c = 0; c < channels; ++c) planes[c] = row_start(s.x, {row.n, channel + c, row.y});
       for (std::int64_t i = 0; i < s.out.w; i += kWidth) {
         const int lanes = s.out.w - i < kWidth ? static_cast<int>(s.out.w - i) : kWidth;
         IVec words = {};
         for (int c = 0; c < channels; ++c) {
-          const float* x = row_start(s.x, {row.n, channel + c, row.y}) + i;
+          const float* x = planes[c] + i;
           words |= (quantized(lanes == kWidth ? load_unaligned(x) : load_lanes(x, lanes), by, r) & 255) << (8 * c);
         }
         alignas(4 * kWidth) std::int32_t all[kWidth];
@@ -198,7 +200,7 @@ static void resize_nearest_bytes(const Step& s, int thread, int threads) {
 // out in blocks of kWidth floats: scale beta times steps of x.
 static void dequantize_blocks(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
-  const IVec zero = every(static_cast<std::int32_t>(s.numbers[2]));
+  const IVec zero = every(stored_zero(s, 2));
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row row = row_of(unit, s.out);
     const std::uint8_t* x =

@@ -23,10 +23,10 @@ static void quantize_matrix(const Step& s, int thread, int threads) {
   const int axes = a.rank - 1;
   const std::int64_t inner = a.size[axes], across = a.stride[axes];
   Requantize r = requantize_of(s);
-  r.low = static_cast<float>(-r.zero);
-  r.high = static_cast<float>(255 - r.zero);
-  r.lowest = 0;
-  r.highest = 255;
+  r.low = static_cast<float>(kLeastStored - r.zero);
+  r.high = static_cast<float>(kMostStored - r.zero);
+  r.lowest = kLeastStored;
+  r.highest = kMostStored;
   const Divisor by = divisor_of(s.alpha);
   const Range rows = share(count_of(a, axes), thread, threads);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
@@ -103,7 +103,6 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
   r.zero = 0;
   r.low = -127;
   r.high = 127;
-  const auto a_zero = static_cast<std::int32_t>(s.numbers[0]);
   const Range units = share(count_of(b, axes) * panels.vectors, thread, threads);
   for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
     const std::int64_t batch = unit / panels.vectors, vector = unit % panels.vectors, panel = panels.of(vector);
@@ -134,9 +133,8 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
       }
       put_word(to, four);
     }
-    const std::int32_t more = kFlipsBytes ? 128 - a_zero : -a_zero;
     std::uint8_t* begins = whole + panels.vectors * words * kWordBytes<1>;
-    *reinterpret_cast<UnalignedIVec*>(begins + vector * 4 * kWidth) = sums * more;
+    *reinterpret_cast<UnalignedIVec*>(begins + vector * 4 * kWidth) = sums * -stored_zero(s, 0);
   }
 }
 

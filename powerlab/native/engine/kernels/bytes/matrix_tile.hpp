@@ -2,15 +2,20 @@
 // two pixels' eight channels with those of two outputs, 32 of them, to four sums.
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][two words][vector of the unit][v][8 channels]; where words
-// are odd in number, zeros stand for the last. Bytes of x are unsigned, as they lie.
+// are odd in number, zeros stand for the last.
 #pragma once
 
 #include "kernels/bytes/byte_tile.hpp"
 
 #undef POWERLAB_BYTE_FORM
-#define POWERLAB_BYTE_FORM "eights"
+#define POWERLAB_BYTE_FORM "signed_eights"
 
 namespace powerlab::engine::POWERLAB_TIER {
+
+// Volatile, so that products stay in order: a tile of 4 x 6 leaves no register to move them.
+static inline __attribute__((always_inline)) void add_products(int32x4_t& sums, int8x16_t x, int8x16_t w) {
+  asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(x), "w"(w));
+}
 
 // Of a tile's sums: [vector][outputs 0 and 1, or 2 and 3][pixels two by two], each (pixel 0, 1) x (output 0, 1).
 template <int B, int P>
@@ -19,14 +24,14 @@ struct Matrices {
   int32x4_t at[B][2][kPairs] = {};
 
   // Eight channels of two pixels each; of an odd last one twice the same.
-  inline __attribute__((always_inline)) void add(const uint8x16_t (&x)[kPairs], const std::uint8_t* weights) {
+  inline __attribute__((always_inline)) void add(const int8x16_t (&x)[kPairs], const std::uint8_t* weights) {
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
+      const int8x16_t w[] = {(int8x16_t)load_ints(weights + 32 * b), (int8x16_t)load_ints(weights + 32 * b + 16)};
       POWERLAB_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const int8x16_t w = vreinterpretq_s8_u8(vld1q_u8(weights + (2 * b + half) * 16));
         POWERLAB_UNROLL
-        for (int q = 0; q < kPairs; ++q) at[b][half][q] = vusmmlaq_s32(at[b][half][q], x[q], w);
+        for (int q = 0; q < kPairs; ++q) add_products(at[b][half][q], x[q], w[half]);
       }
     }
   }
@@ -34,14 +39,14 @@ struct Matrices {
   // A whole block.
   inline __attribute__((always_inline)) void add_block(const float* x, std::int64_t pixel,
                                                        const std::uint8_t* weights) {
-    uint8x16_t low[kPairs], high[kPairs];
+    int8x16_t low[kPairs], high[kPairs];
     POWERLAB_UNROLL
     for (int q = 0; q < kPairs; ++q) {
       const uint64x2_t first = vreinterpretq_u64_u8(vld1q_u8(bytes_of(x + 2 * q * pixel)));
       const uint64x2_t second =
           vreinterpretq_u64_u8(vld1q_u8(bytes_of(x + (2 * q + 1 < P ? 2 * q + 1 : 2 * q) * pixel)));
-      low[q] = vreinterpretq_u8_u64(vzip1q_u64(first, second));
-      high[q] = vreinterpretq_u8_u64(vzip2q_u64(first, second));
+      low[q] = vreinterpretq_s8_u64(vzip1q_u64(first, second));
+      high[q] = vreinterpretq_s8_u64(vzip2q_u64(first, second));
     }
     add(low, weights);
     add(high, weights + B * 32);
@@ -56,9 +61,9 @@ struct Matrices {
       if constexpr (W == 2) return vld1_u8(bytes_of(at));
       return vcreate_u8(static_cast<std::uint32_t>(*reinterpret_cast<const Word*>(at)));
     };
-    uint8x16_t both[kPairs];
+    int8x16_t both[kPairs];
     POWERLAB_UNROLL
-    for (int q = 0; q < kPairs; ++q) both[q] = vcombine_u8(words_of(2 * q), words_of(2 * q + 1));
+    for (int q = 0; q < kPairs; ++q) both[q] = vreinterpretq_s8_u8(vcombine_u8(words_of(2 * q), words_of(2 * q + 1)));
     add(both, weights);
   }
 
@@ -69,8 +74,8 @@ struct Matrices {
   }
 };
 
-template <bool F, int N, int B, int P>
-static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
+template <int B, int P>
+static inline __attribute__((always_inline)) void byte_sums(IVec (&acc)[B][P], const ByteTile& t) {
   Matrices<B, P> matrices;
   const std::uint8_t* weights = t.weights;
   const char* prefetch = t.prefetch;
@@ -99,14 +104,21 @@ static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
     }
   }
   __atomic_signal_fence(__ATOMIC_SEQ_CST);  // reads t anew, as in register_tile.hpp
-  IVec acc[B][P];
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
     const IVec begin = load_ints(t.bias + 2 * b * kWidth);
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) acc[b][p] = begin + matrices.sums(b, p);
   }
-  t.requantize.slope == 1 ? byte_finish<F, false, B, P>(acc, t) : byte_finish<F, true, B, P>(acc, t);
+}
+
+template <bool F, int N, int B, int P>
+static __attribute__((noinline)) void byte_tile(ByteTile& t) {
+  do {
+    IVec acc[B][P];
+    byte_sums(acc, t);
+    t.requantize.slope == 1 ? byte_finish<F, false, B, P>(acc, t) : byte_finish<F, true, B, P>(acc, t);
+  } while (next_byte_tile(t));
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -24,7 +24,7 @@ static void pool_max_bytes(const Step& s, int thread, int threads) {
     std::uint8_t* out = bytes_of(row_start(s.out, r));
     for (int at = 0; at < s.out.w; ++at) {
       const ByteSpan across = byte_window(at, s.stride_w, s.pad_left, s.kernel_w, s.x.w);
-      Block most = {};
+      Block most = Block{} + static_cast<Stored>(kLeastStored);
       for (int y = down.begin; y < down.end; ++y) {
         const std::uint8_t* x = bytes_of(row_start(s.x, {r.n, r.block, y}));
         for (int column = across.begin; column < across.end; ++column) {
@@ -43,7 +43,7 @@ static inline void average_bytes(const Step& s, const Row& r, const ByteSpan& do
   const Requantize requantize = requantize_of(s);
   const std::int32_t count = (down.end - down.begin) * (across.end - across.begin);
   for (int part = 0; part < kBlockVectors; ++part) {
-    IVec sums = every(-count * static_cast<std::int32_t>(s.numbers[2]));
+    IVec sums = every(-count * stored_zero(s, 2));
     for (int y = down.begin; y < down.end; ++y) {
       const std::uint8_t* x = bytes_of(row_start(s.x, {r.n, r.block, y})) + part * kWidth;
       for (int column = across.begin; column < across.end; ++column) sums += load_bytes(x + column * kBlockBytes);

@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void leave_in_memory([[maybe_unused
 }
 
 template <bool F, int N, int B, int P>
-static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
+static __attribute__((noinline)) void byte_tile(ByteTile& t) {
   IVec acc[B][P];
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {

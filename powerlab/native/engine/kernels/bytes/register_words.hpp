@@ -2,6 +2,9 @@
 #pragma once
 
 #include "kernels/bytes/words.hpp"
+#if defined(__aarch64__)
+#include "kernels/bytes/lane_words.hpp"
+#endif
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -73,30 +76,11 @@ static inline __attribute__((always_inline)) void byte_word(IVec (&acc)[B][P], c
 }
 
 #if defined(__aarch64__)
-// Four words at once, by which x and x3 move on: one load serves four steps.
-template <int I, int B, int P>
-static inline __attribute__((always_inline)) void byte_word_of(IVec (&acc)[B][P], const int8x16_t (&x)[P],
-                                                               const std::uint8_t* weights) {
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    const IVec w = load_ints(weights + (I * B + b) * kWordBytes<1>);
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[b][p] = dot_of<I>(acc[b][p], x[p], w);
-  }
-}
+// Four words at once, by which x and x3 move on.
 template <int N, int B, int P>
 static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float*& x, const float*& x3,
                                                                   std::int64_t pixel, const std::uint8_t* weights) {
-  int8x16_t values[P];
-  POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) {
-    const Block bytes = load_block(bytes_of(x + p * pixel));
-    values[p] = (int8x16_t)(bytes ^ static_cast<std::uint8_t>(128));
-  }
-  byte_word_of<0, B, P>(acc, values, weights);
-  byte_word_of<1, B, P>(acc, values, weights);
-  byte_word_of<2, B, P>(acc, values, weights);
-  byte_word_of<3, B, P>(acc, values, weights);
+  byte_words<4>(acc, x, pixel, weights);
   x += 4;
   x3 += 4;
 }

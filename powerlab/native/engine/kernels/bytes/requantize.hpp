@@ -3,9 +3,9 @@
 // These sources are compiled without contraction to fused multiply-adds, so that every tier makes the same bits: all
 // products and sums below are rounded one by one.
 //
-// A Step's numbers: [0] zero point of out, [1] of y, [2] of x. low and high are the bounds of out less its zero point
-// (an activation narrows them), alpha what a step of y is in steps of out, beta the same of x. What a convolution makes
-// is multiplied by slope where it is below 0, before y is added.
+// A Step's numbers: [0] zero point of out, [1] of y, [2] of x, as unsigned bytes. low and high are the bounds of out
+// less its zero point (an activation narrows them), alpha what a step of y is in steps of out, beta the same of x. What
+// a convolution makes is multiplied by slope where it is below 0, before y is added.
 #pragma once
 
 #include "kernels/bytes/words.hpp"
@@ -14,13 +14,18 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 struct Requantize {
   float low, high, y_scale, slope;
-  std::int32_t zero, y_zero;
-  std::uint8_t lowest, highest;  // bytes that low and high are
+  std::int32_t zero, y_zero;  // as they are stored
+  Stored lowest, highest;     // bytes that low and high are
 };
+static inline std::int32_t stored_zero(const Step& s, int number) {
+  return static_cast<std::int32_t>(s.numbers[number]) - kStoredLess;
+}
 static inline Requantize requantize_of(const Step& s) {
-  const auto zero = static_cast<std::int32_t>(s.numbers[0]), y_zero = static_cast<std::int32_t>(s.numbers[1]);
+  const std::int32_t zero = stored_zero(s, 0), y_zero = stored_zero(s, 1);
   const auto byte_of = [&](float steps) {
-    return static_cast<std::uint8_t>(steps < -255 ? 0 : steps > 255 ? 255 : static_cast<std::int32_t>(steps) + zero);
+    return static_cast<Stored>(steps < -255  ? kLeastStored
+                               : steps > 255 ? kMostStored
+                                             : static_cast<std::int32_t>(steps) + zero);
   };
   return {s.low, s.high, s.alpha, s.slope, zero, y_zero, byte_of(s.low), byte_of(s.high)};
 }
@@ -73,6 +78,32 @@ static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], 
   const __m256i inside = _mm256_min_epu8(_mm256_max_epu8(bytes, _mm256_set1_epi8(static_cast<char>(r.lowest))),
                                          _mm256_set1_epi8(static_cast<char>(r.highest)));
   return (IVec)_mm256_permutevar8x32_epi32(inside, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+#elif defined(__aarch64__)
+// Two vectors as bytes in halves of 16 bits, before they are cut to the bounds. Saturating narrowings do the work.
+static inline __attribute__((always_inline)) int16x8_t rounded(Vec first, Vec second, const Requantize& r) {
+  const int32x4_t low = vcvtnq_s32_f32((float32x4_t)first), high = vcvtnq_s32_f32((float32x4_t)second);
+  return vqaddq_s16(vqmovn_high_s32(vqmovn_s32(low), high), vdupq_n_s16(static_cast<std::int16_t>(r.zero)));
+}
+// Two vectors as half a block, and four as a block.
+static inline __attribute__((always_inline)) int8x8_t half_block(const Vec (&steps)[2], const Requantize& r) {
+  return vmin_s8(vmax_s8(vqmovn_s16(rounded(steps[0], steps[1], r)), vdup_n_s8(r.lowest)), vdup_n_s8(r.highest));
+}
+static inline __attribute__((always_inline)) Block whole_block(const Vec (&steps)[4], const Requantize& r) {
+  const int8x8_t low = vqmovn_s16(rounded(steps[0], steps[1], r));
+  const int8x16_t bytes = vqmovn_high_s16(low, rounded(steps[2], steps[3], r));
+  return (Block)vminq_s8(vmaxq_s8(bytes, vdupq_n_s8(r.lowest)), vdupq_n_s8(r.highest));
+}
+
+// A block of y is added to the steps of out.
+static inline __attribute__((always_inline)) void add_scaled(Vec (&steps)[kBlockVectors], const std::uint8_t* y,
+                                                             const Requantize& r) {
+  const int8x16_t bytes = (int8x16_t)load_block(y), zero = vdupq_n_s8(static_cast<std::int8_t>(r.y_zero));
+  const int16x8_t low = vsubl_s8(vget_low_s8(bytes), vget_low_s8(zero)), high = vsubl_high_s8(bytes, zero);
+  const int32x4_t differences[] = {vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
+                                   vmovl_high_s16(high)};
+  POWERLAB_UNROLL
+  for (int b = 0; b < kBlockVectors; ++b) steps[b] += (Vec)vcvtq_f32_s32(differences[b]) * r.y_scale;
 }
 #endif
 

@@ -3,13 +3,15 @@
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 #include "kernels/bytes/matrix_tile.hpp"
+#elif defined(__aarch64__)
+#include "kernels/bytes/lane_tile.hpp"
 #else
 #include "kernels/bytes/register_tile.hpp"
 #endif
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-using ByteTileFunction = void (*)(const ByteTile&);
+using ByteTileFunction = void (*)(ByteTile&);
 template <int N>
 struct ByteTileTable {
   ByteTileFunction at[kByteTileBlocks<N> * kByteTilePixels<N>];
@@ -28,7 +30,7 @@ struct ByteTiles {
 };
 
 template <bool F, int N>
-static inline void run_byte_tile(const ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles&) {
+static inline void run_byte_tile(ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles&) {
   kByteTiles<F, N>.at[(vectors - 1) * kByteTilePixels<N> + (pixels - 1)](t);
 }
 

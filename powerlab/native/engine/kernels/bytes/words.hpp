@@ -1,8 +1,9 @@
 // Quantized tensors: bytes in blocks of 16 channels, and the multiplications that instruction sets have for them.
 //
-// [n][c / 16][h][w][16] with unsigned bytes. A View counts strides in floats as always: a float is a word of four
-// channels, so a pixel of a block is four words. What a byte q stands for is scale * (q - zero point); a halo holds
-// zero points (Step::halo). Vectors of sums have the tier's width, so a block of bytes is 16 / kWidth of them.
+// [n][c / 16][h][w][16] with unsigned bytes; on Arm, which multiplies signed ones, each is stored as 128 less. A View
+// counts strides in floats as always: a float is a word of four channels, so a pixel of a block is four words. What a
+// byte q stands for is scale * (q - zero point); a halo holds zero points (Step::halo). Vectors of sums have the tier's
+// width, so a block of bytes is 16 / kWidth of them.
 //
 // The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the four channels
 // of a word, in all lanes the same, with four weights a lane, and adds all to the lane's sum, exactly:
@@ -12,10 +13,10 @@
 //                           word exceed 16 bits, whatever x is, weights are narrow: vpmaddubsw adds them without
 //                           widening, and would saturate where they did; vpmaddwd by 1 adds pairs of these. Where no
 //                           four of two words do, vpaddw adds the pairs of both words before.
-//   Arm with matrices        usmmla, in convolutions: see matrix_tile.hpp.
-//   Arm with dot products   sdot; bytes become signed by flipping their highest bit, which is 128 less.
-//   Arm                     signed likewise; smull, smlal: two products of 8 bits fit into 16, as weights are -127 or
-//                           more; sadalp adds pairs of these to the sums.
+//   Arm with matrices       smmla, in convolutions: see matrix_tile.hpp.
+//   Arm with dot products   sdot.
+//   Arm                     smull, smlal: two products of 8 bits fit into 16, as weights are -127 or more; sadalp adds
+//                           pairs of these to the sums.
 //   any other               shifts and multiplications of 32 bits.
 #pragma once
 
@@ -29,8 +30,17 @@ typedef std::uint8_t BVec __attribute__((vector_size(kWidth)));
 typedef std::uint8_t UnalignedBVec __attribute__((vector_size(kWidth), aligned(1), may_alias));
 typedef std::int8_t SVec __attribute__((vector_size(kWidth)));
 typedef std::int8_t UnalignedSVec __attribute__((vector_size(kWidth), aligned(1), may_alias));
-typedef std::uint8_t Block __attribute__((vector_size(16)));
-typedef std::uint8_t UnalignedBlock __attribute__((vector_size(16), aligned(1), may_alias));
+// How bytes of activations are stored, and how much less than they are.
+#if defined(__aarch64__)
+using Stored = std::int8_t;
+constexpr int kStoredLess = 128;
+#else
+using Stored = std::uint8_t;
+constexpr int kStoredLess = 0;
+#endif
+constexpr int kLeastStored = -kStoredLess, kMostStored = 255 - kStoredLess;
+typedef Stored Block __attribute__((vector_size(16)));
+typedef Stored UnalignedBlock __attribute__((vector_size(16), aligned(1), may_alias));
 typedef std::int32_t Word __attribute__((may_alias));
 typedef std::int32_t UnalignedWord __attribute__((may_alias, aligned(1)));
 
@@ -42,8 +52,8 @@ static inline const std::uint8_t* bytes_of(const float* p) { return reinterpret_
 
 static inline IVec load_ints(const void* p) { return *static_cast<const UnalignedIVec*>(p); }
 
-// Bytes widened to the lanes of integers, and the lowest byte of each lane. GCC takes conversions of vectors apart into
-// single bytes, so these are intrinsics too.
+// Bytes as they are stored, widened to the lanes of integers, and the lowest byte of each lane. GCC takes conversions
+// of vectors apart into single bytes, so these are intrinsics too.
 #if defined(__AVX512F__)
 constexpr __mmask16 kAllLanes = 0xffff;  // unmasked forms read an undefined register, of which GCC warns
 static inline IVec load_bytes(const std::uint8_t* p) {
@@ -80,14 +90,11 @@ static inline void store_bytes(std::uint8_t* p, IVec v) {
   *reinterpret_cast<UnalignedWord*>(p) = _mm_cvtsi128_si32(bytes);
 }
 #elif defined(__aarch64__)
-static inline IVec load_bytes(const std::uint8_t* p) {
-  const uint32x2_t word = vdup_n_u32(static_cast<std::uint32_t>(*reinterpret_cast<const UnalignedWord*>(p)));
-  return (IVec)vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(word))));
-}
 static inline IVec load_signed(const std::int8_t* p) {
   const int32x2_t word = vdup_n_s32(*reinterpret_cast<const UnalignedWord*>(p));
   return (IVec)vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(word))));
 }
+static inline IVec load_bytes(const std::uint8_t* p) { return load_signed(reinterpret_cast<const std::int8_t*>(p)); }
 static inline void store_bytes(std::uint8_t* p, IVec v) {
   const uint16x4_t halves = vmovn_u32((uint32x4_t)v);
   const uint8x8_t bytes = vmovn_u16(vcombine_u16(halves, halves));
@@ -188,35 +195,36 @@ static inline IVec add_pairs(IVec sums, IVec pairs) {
 constexpr int kHalves = 1;
 template <int H>
 static inline IVec spread(std::int32_t word) {
-  return every(word) ^ static_cast<std::int32_t>(0x80808080);
+  return every(word);
 }
 static inline IVec dot(IVec sums, IVec x, IVec w) { return (IVec)vdotq_s32(sums, (int8x16_t)x, (int8x16_t)w); }
-// One of the four words of a pixel's block.
+// One of the four words of a pixel's block. Volatile, so that products stay in order: a tile of 4 x 6 leaves no
+// register to move them.
 template <int I>
-static inline IVec dot_of(IVec sums, int8x16_t x, IVec w) {
-  return (IVec)vdotq_laneq_s32(sums, (int8x16_t)w, x, I);
+static inline __attribute__((always_inline)) IVec dot_of(IVec sums, int8x16_t x, IVec w) {
+  asm volatile("sdot %0.4s, %1.16b, %2.4b[%c3]" : "+w"(sums) : "w"(w), "w"(x), "i"(I));
+  return sums;
 }
 #elif defined(__aarch64__)
 #define POWERLAB_BYTE_FORM "signed_pairs"
 constexpr int kHalves = 1;
 template <int H>
 static inline IVec spread(std::int32_t word) {
-  return every(word) ^ static_cast<std::int32_t>(0x80808080);
+  return every(word);
 }
-static inline IVec add_pairs(IVec sums, int8x8_t first, int8x8_t second, IVec w) {
-  const int8x16_t weights = (int8x16_t)w;
-  const int16x8_t products = vmlal_s8(vmull_s8(first, vget_low_s8(weights)), second, vget_high_s8(weights));
-  return (IVec)vpadalq_s16(sums, products);
-}
-static inline IVec dot(IVec sums, IVec x, IVec w) {
-  const int16x8_t pairs = (int16x8_t)x;
-  return add_pairs(sums, (int8x8_t)vdup_laneq_s16(pairs, 0), (int8x8_t)vdup_laneq_s16(pairs, 1), w);
-}
+// The first and the second two bytes of a word, in all lanes the same.
+struct Pairs {
+  int8x16_t first, second;
+};
 template <int I>
-static inline IVec dot_of(IVec sums, int8x16_t x, IVec w) {
-  const int16x8_t pairs = (int16x8_t)x;
-  return add_pairs(sums, (int8x8_t)vdup_laneq_s16(pairs, 2 * I), (int8x8_t)vdup_laneq_s16(pairs, 2 * I + 1), w);
+static inline Pairs pairs_of(int8x16_t x) {
+  return {(int8x16_t)vdupq_laneq_s16((int16x8_t)x, 2 * I), (int8x16_t)vdupq_laneq_s16((int16x8_t)x, 2 * I + 1)};
 }
+static inline IVec add_pairs(IVec sums, const Pairs& x, IVec w) {
+  const int16x8_t products = vmull_s8(vget_low_s8(x.first), vget_low_s8((int8x16_t)w));
+  return (IVec)vpadalq_s16(sums, vmlal_high_s8(products, x.second, (int8x16_t)w));
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) { return add_pairs(sums, pairs_of<0>((int8x16_t)x), w); }
 #else
 #define POWERLAB_BYTE_FORM "words"
 constexpr int kHalves = 1;
@@ -248,17 +256,11 @@ static inline IVec multiply_add(IVec sums, IVec x, IVec w) {
 #endif
 }
 
-// Whether weights of a word are pairs of bytes for all outputs, and whether bytes of activations become signed, 128
-// less than they are, on their way to a product.
-#if defined(__aarch64__)
-constexpr bool kFlipsBytes = true;
-#if defined(__ARM_FEATURE_DOTPROD)
-constexpr bool kPairsOfBytes = false;
-#else
+// Whether weights of a word are pairs of bytes for all outputs.
+#if defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
 constexpr bool kPairsOfBytes = true;
-#endif
 #else
-constexpr bool kFlipsBytes = false, kPairsOfBytes = false;
+constexpr bool kPairsOfBytes = false;
 #endif
 
 // Weights of a word, for a vector of sums; N: how many products fit 16 bits, 2 or 4 of narrow ones.

@@ -1,0 +1,84 @@
+// The tile of conv_bytes.hpp on Arm, in registers: up to kByteTileBlocks vectors of sums x kByteTilePixels pixels. A
+// pixel's block is one register, whose lanes are its words.
+#pragma once
+
+#include "kernels/bytes/byte_tile.hpp"
+#include "kernels/bytes/lane_words.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+// Forgets what is known of memory: what follows reads the tile anew, so that no loop before it keeps registers for it.
+static inline __attribute__((always_inline)) void read_anew() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+// Adds the products of whole blocks; returns where the weights of what is left begin.
+template <int B, int P>
+static inline __attribute__((always_inline)) const std::uint8_t* add_whole_blocks(IVec (&acc)[B][P], const ByteTile& t,
+                                                                                  int whole) {
+  const std::uint8_t* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t pixel = t.x_pixel, prefetch_step = kBlockWords * t.prefetch_step;
+  const auto pass = [&](const float* x, std::int64_t next, int left) __attribute__((always_inline)) {  // left > 0
+    do {
+      byte_words<kBlockWords>(acc, x, pixel, weights);
+      x += next;
+      weights += kBlockWords * B * kWordBytes<1>;
+      __builtin_prefetch(prefetch, 0, 2);
+      prefetch += prefetch_step;
+    } while (--left != 0);
+  };
+  // Blocks under a kernel of 1 x 1 are passed through as taps are: what surrounds a loop of one turn would count.
+  if (t.kernel_h * t.kernel_w == 1) {
+    pass(t.x, t.x_plane, whole);
+    return weights;
+  }
+  const float* block = t.x;
+  for (int blocks = whole; blocks > 0; --blocks, block += t.x_plane) {
+    const float* x = block;
+    for (int ky = t.kernel_h; ky > 0; --ky, x += t.x_row) pass(x, t.x_column, t.kernel_w);
+  }
+  return weights;
+}
+
+// The words of a first layer, or those of a last block that is not full.
+template <int B, int P>
+static inline __attribute__((always_inline)) void add_last_words(IVec (&acc)[B][P], const ByteTile& t,
+                                                                 const std::uint8_t* weights) {
+  const std::int64_t pixel = t.x_pixel;
+  for (int ky = 0; ky < t.kernel_h; ++ky) {
+    const float* row = t.x + (t.blocks - 1) * t.x_plane + ky * t.x_row;
+    for (int kx = 0; kx < t.kernel_w; ++kx, row += t.x_column) {
+      const float* x = row;
+      int words = t.last_words;
+      for (; words >= kBlockWords; words -= kBlockWords, x += kBlockWords) {
+        byte_words<kBlockWords>(acc, x, pixel, weights);
+        weights += kBlockWords * B * kWordBytes<1>;
+      }
+      if (words == 1) byte_words<1>(acc, x, pixel, weights);
+      if (words == 2) byte_words<2>(acc, x, pixel, weights);
+      if (words == 3) byte_words<3>(acc, x, pixel, weights);
+      weights += words * B * kWordBytes<1>;
+    }
+  }
+}
+
+template <bool F, int N, int B, int P>
+static __attribute__((noinline)) void byte_tile(ByteTile& t) {
+  do {
+    IVec acc[B][P];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      const IVec begin = load_ints(t.bias + 2 * b * kWidth);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = begin;
+    }
+    const int whole = t.last_words == kBlockWords ? t.blocks : t.blocks - 1;
+    const std::uint8_t* weights = whole > 0 ? add_whole_blocks(acc, t, whole) : t.weights;
+    read_anew();
+    if (t.last_words != kBlockWords) add_last_words(acc, t, weights);
+    read_anew();
+    t.requantize.slope == 1 ? byte_finish<F, false, B, P>(acc, t) : byte_finish<F, true, B, P>(acc, t);
+    read_anew();
+  } while (next_byte_tile(t));
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
