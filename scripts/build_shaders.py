@@ -1,7 +1,7 @@
 """Compile the GPU engine's shaders to the SPIR-V that is committed beside them; ``--check`` compares instead.
 
 Needs ``glslangValidator`` and ``spirv-val`` (Debian: glslang-tools, spirv-tools). Shaders that include
-``matrices.glsl`` need newer ones than Debian 12's (glslang 13, SPIRV-Tools 2023.4):
+``cooperative.glsl`` need newer ones than Debian 12's (glslang 13, SPIRV-Tools 2023.4):
 
     scripts/newest_lavapipe python3 scripts/build_shaders.py
 
@@ -31,7 +31,7 @@ SHADERS = FOLDER / "shaders"
 ONLY_32_BITS = SHADERS / "training"
 """The folder of shaders that are there for numbers stored in 32 bits only: models are trained in these."""
 
-MATRICES = "matrices.glsl"
+MATRICES = "cooperative.glsl"
 SOURCES = "sources"
 """The file of the digests: a line for each shader that needs a newer compiler."""
 

@@ -25,11 +25,16 @@ _FLOAT_INPUTS = "1"
 
 
 class OnnxRuntimeBackend:
-    """A session of ONNX Runtime; fulfils :class:`powerlab.backends.base.Backend`."""
+    """A session of ONNX Runtime; fulfils :class:`powerlab.backends.base.Backend`.
+
+    Attributes:
+        processor_name: the graphics processor's; nothing for the cores.
+        session: ONNX Runtime's own.
+    """
 
     def __init__(self, session: Any, model: OnnxModel, processor_name: str = "") -> None:
         self.processor_name = processor_name
-        self._session = session
+        self.session = session
         self._model = model
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
@@ -38,7 +43,7 @@ class OnnxRuntimeBackend:
 
     def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference."""
-        return dict(zip(self._model.outputs, self._session.run(self._model.outputs, inputs), strict=True))
+        return dict(zip(self._model.outputs, self.session.run(self._model.outputs, inputs), strict=True))
 
 
 def load(options: LoadOptions) -> OnnxRuntimeBackend:

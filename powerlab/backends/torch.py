@@ -46,7 +46,12 @@ class _Step:
 
 
 class TorchBackend:
-    """A model as a list of torch operators; fulfils :class:`powerlab.backends.base.Backend`."""
+    """A model as a list of torch operators; fulfils :class:`powerlab.backends.base.Backend`.
+
+    Attributes:
+        processor_name: what torch calls a graphics processor; nothing for the cores.
+        network: makes the outputs of tensors that lie where the model does; compiled where that is asked for.
+    """
 
     def __init__(
         self, graph: Graph, torch: Any, precision: str, device: str = "cpu", *, compiled: bool = False
@@ -59,7 +64,7 @@ class TorchBackend:
         constants = {name: self.tensor(value) for name, value in graph.constants.items()}
         self._steps = _steps(graph, torch, constants)
         self._constants = {name: constants[name] for node in graph.nodes for name in node.inputs if name in constants}
-        self._network = torch.compile(self.compute, dynamic=False) if compiled else self.compute
+        self.network = torch.compile(self.compute, dynamic=False) if compiled else self.compute
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
@@ -68,7 +73,7 @@ class TorchBackend:
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference; copying the outputs back waits for a graphics processor."""
         with self._torch.inference_mode():
-            made = self._network({name: self.tensor(value) for name, value in inputs.items()})
+            made = self.network({name: self.tensor(value) for name, value in inputs.items()})
             return {name: value.to(self._torch.float32).contiguous().cpu().numpy() for name, value in made.items()}
 
     def compute(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -17,15 +17,18 @@ SIZES = {"small": (1, 2, 5, 5, 4, 4), "odd": (2, 3, 9, 37, 6, 5), "wide": (1, 1,
 """images, heads, queries, keys, numbers of a key, numbers of a value"""
 
 
-def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",), order=None):
+def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",), order=None, as_rows=False):
+    """Return attention; ``as_rows``: the numbers of a key lie side by side, as in most models."""
     images, heads, queries, keys, inner, width = sizes
     shapes = {
         "q": (images, heads, queries, inner),
-        "k": (images, heads, inner, keys),
+        "k": (images, heads, keys, inner) if as_rows else (images, heads, inner, keys),
         "v": (images, heads, keys, width),
     }
     constants = {"factor": np.array(inner**-0.5, np.float32), "zero": np.zeros(1, np.float32)}
-    nodes = [helper.make_node("MatMul", ["q", "k"], ["m"]), helper.make_node("Mul", ["m", "factor"], ["scaled"])]
+    nodes = [helper.make_node("Transpose", ["k"], ["columns"], perm=(0, 1, 3, 2))] if as_rows else []
+    nodes.append(helper.make_node("MatMul", ["q", "columns" if as_rows else "k"], ["m"]))
+    nodes.append(helper.make_node("Mul", ["m", "factor"], ["scaled"]))
     scores = "scaled"
     if mask is not None:
         constants["mask"] = mask

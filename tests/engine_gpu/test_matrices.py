@@ -12,6 +12,7 @@ import pytest
 from comparing import compared
 from engine_models import load_bytes, onnx_bytes
 from onnx import helper
+from test_attention import graph_of as attention_of
 from test_bytes import check
 from test_methods import graph_of
 from test_operators import sum_of_layers
@@ -27,13 +28,14 @@ TOLERANCE = 2e-3
 """Of numbers stored in 16 bits, summed in 32, relative to the largest."""
 
 TILES = {
-    "one of each": (1, 1, 1, 1, 1, 1),
-    "wide": (2, 1, 2, 1, 3, 1),
-    "high": (1, 2, 1, 2, 2, 1),
-    "the rule's": (2, 2, 2, 2, 4, 1),
-    "parts": (1, 2, 2, 1, 1, 4),
+    "one of each": (1, 1, 1, 1, 1, 1, 1),
+    "wide": (2, 1, 2, 1, 3, 1, 1),
+    "high": (1, 2, 1, 2, 2, 1, 2),
+    "the rule's": (2, 2, 2, 2, 4, 1, 1),
+    "ahead": (1, 1, 1, 2, 1, 1, 2),
+    "parts": (1, 2, 2, 1, 1, 4, 2),
 }
-"""Subgroups across and down, matrices of each along pixels and outputs, along inputs at once, and parts."""
+"""Subgroups across and down, matrices of each along pixels and outputs, along inputs at once; parts; steps ahead."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +54,10 @@ def as_gpu(target, monkeypatch):
 
 
 def method(target, tiles, **more):
-    across, down, pixels, blocks, depth, parts = TILES[tiles]
+    across, down, pixels, blocks, depth, parts, ahead = TILES[tiles]
     lanes = across * target.subgroup_lanes
-    sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth, "parts": parts}
+    sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth}
+    sizes |= {"parts": parts, "ahead": ahead}
     return Method(kernel=MATRICES, matrix=target.matrices[0], **sizes, **more)
 
 
@@ -123,3 +126,32 @@ def test_a_network_takes_them_by_the_rule(precision, kernel, tolerance):
     assert any(name.startswith(kernel) for name, _ in on_gpu.steps())
     for key, value in on_gpu.run(inputs).items():
         np.testing.assert_allclose(value, expected[key], atol=tolerance * np.abs(expected[key]).max())
+
+
+ATTENTIONS = {
+    "one matrix": (1, 2, 16, 16, 16, 16),
+    "odd": (2, 3, 9, 37, 6, 5),
+    "several tiles of keys": (1, 3, 70, 150, 64, 64),
+    "wide": (1, 1, 17, 70, 128, 100),
+}
+"""images, heads, queries, keys, numbers of a key, numbers of a value"""
+
+
+@pytest.mark.parametrize(("order", "as_rows"), [(None, False), ((0, 2, 1, 3), False), (None, True)])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_takes_them(as_gpu, name, order, as_rows):
+    model = compared(attention_of(ATTENTIONS[name], order=order, as_rows=as_rows), tolerance=4e-3, half=True)
+    assert "attention_matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_attention_with_a_mask(as_gpu, cleaned):
+    """Of a row without any key, where the model says so, zeros are made."""
+    random = np.random.default_rng(3)
+    mask = np.where(random.random((70, 150)) < 0.3, -np.inf, random.standard_normal((70, 150))).astype(np.float32)
+    mask[:, 0] = 0
+    if cleaned:
+        mask[4] = -np.inf
+    graph = attention_of(ATTENTIONS["several tiles of keys"], mask=mask, cleaned=cleaned)
+    model = compared(graph, tolerance=4e-3, half=True)
+    assert "attention_matrix_half_fp16" in [kernel for kernel, _ in model.steps()]

@@ -25,11 +25,13 @@ TILES = [
     Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2),
     Method(kernel=SHARED, lanes=16, pixels=1, blocks=1, down=2, depth=3),
     Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2, parts=5),
+    Method(kernel=SHARED, lanes=8, pixels=2, blocks=2, down=4, depth=1, ahead=2),
 ]
 METHODS = {
     "tiles": TILES[0],
     "odd tiles": TILES[1],
     "parts": TILES[2],
+    "two steps ahead": TILES[3],
     "winograd 2": Method(lanes=16, pixels=2, blocks=2, winograd=2),
     "winograd 4": Method(lanes=32, pixels=1, blocks=1, winograd=4),
     "winograd of tiles": Method(kernel=SHARED, lanes=8, pixels=2, blocks=1, down=2, depth=4, winograd=4),

@@ -38,6 +38,7 @@ class Method:
         depth: input blocks that lie in shared memory at once; for matrices, along input channels.
         winograd: rows and columns of output tiles; 0: no Winograd.
         matrix: pixels, output channels and input channels of a product of matrices; zeros: none.
+        ahead: steps of ``depth`` whose numbers are on their way to registers at a time, in shared memory: 1 or 2.
         parts: that the window is cut into along input channels and taps, each summed by work groups of its own; more
             than one only of numbers in shared memory.
     """
@@ -50,12 +51,18 @@ class Method:
     depth: int = 1
     winograd: int = 0
     matrix: MatrixSize = NO_MATRIX
+    ahead: int = 1
     parts: int = 1
 
     @property
     def tile_blocks(self) -> int:
         """Return the output blocks of a work group."""
         return self.down * self.blocks * (self.matrix[1] // 4 or 1)
+
+    @property
+    def depth_blocks(self) -> int:
+        """Return the input blocks that lie in shared memory at once."""
+        return self.depth * (self.matrix[2] // 4 or 1)
 
     def tile_pixels(self, subgroup_lanes: int) -> int:
         """Return the pixels of a work group, on a device whose subgroups have so many lanes."""

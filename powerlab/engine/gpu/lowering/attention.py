@@ -10,6 +10,7 @@ import numpy as np
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import PLAIN, finish_of
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.choice.attention import Kernel, Size, by_matrices
 from powerlab.engine.gpu.lowering.product import batch_axes, side
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
@@ -17,6 +18,8 @@ from powerlab.engine.program.operand import Operand, compact_strides
 
 _GPU_LANES, _ROWS, _LEAST_ROWS = 64, 8, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
+_WIDE = 8
+"""Numbers of 16 bits that are read at a time where all strides are multiples of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +134,18 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     sizes, strides = batch
     out = ordered(builder.new_operand(made.outputs[0]))
     q_batch, k_batch, v_batch, *mask_batch, out_batch = strides
-    lanes, each = _tile(builder.target, rows, sizes[0] * sizes[1])
-    columns = -(-width // lanes)
+    size = Size(rows=rows, keys=keys, inner=inner, width=width, batch=sizes[0] * sizes[1])
+    ends = (int(mask is not None), int(attention.zeros))
+    steps = (*q_batch, q.strides[-2], *k_batch, k.strides[-1], *v_batch, v.strides[-2])
+    along = (inner, width, q.strides[-1] == k.strides[-2] == v.strides[-1] == 1)
+    wide = along[2] and not any(one % _WIDE for one in (*steps, *along[:2]))
+    tile = by_matrices(size, builder.target) if builder.half and not builder.target.broadcasts else None
+    kernel = tile.kernel(ends, wide=wide) if tile else _by_lanes(size, builder.target, ends)
     builder.emit(
-        "attention",
+        kernel.name,
         second,
         [one.storage for one in (out, q, k, v, mask or q)],
-        constants=(
-            lanes,
-            each,
-            -(-inner // _INNER) * _INNER,
-            columns,
-            int(mask is not None),
-            int(attention.zeros),
-            lanes,
-            int(builder.target.broadcasts),
-        ),
+        constants=kernel.constants,
         push=(
             *(number(first, "alpha"), number(second, "alpha")),
             *(rows, keys, inner, width, sizes[-1]),
@@ -154,18 +153,20 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
             *((*mask_batch[0], *mask.strides[-2:]) if mask else (0,) * 4),
             *(*out_batch, *out.strides[-2:]),
         ),
-        groups=(-(-rows // each), sizes[0] * sizes[1], 1),
+        groups=(-(-rows // kernel.rows), size.batch, 1),
         covered=attention.covered,
     )
     return True
 
 
-def _tile(target: Target, rows: int, batch: int) -> tuple[int, int]:
-    """Return the lanes and the queries of a work group: on a GPU fewer queries where they would not fill its cores."""
+def _by_lanes(size: Size, target: Target, ends: tuple[int, int]) -> Kernel:
+    """Return the kernel whose lanes multiply: on a GPU with fewer queries a work group where they would not fill it."""
     each = _ROWS
-    while not target.broadcasts and each > _LEAST_ROWS and -(-rows // each) * batch < 2 * target.cores:
+    while not target.broadcasts and each > _LEAST_ROWS and -(-size.rows // each) * size.batch < 2 * target.cores:
         each //= 2
-    return target.lanes(_GPU_LANES), each
+    lanes = target.lanes(_GPU_LANES)
+    sizes = (each, -(-size.inner // _INNER) * _INNER, -(-size.width // lanes))
+    return Kernel("attention", each, (lanes, *sizes, *ends, lanes, int(target.broadcasts)))
 
 
 def _like(shape: tuple[int, ...], operand: Operand) -> Operand:

@@ -24,6 +24,11 @@ class Window:
     dilations: tuple[int, int] = (1, 1)
 
     @property
+    def taps(self) -> int:
+        """Return the pixels of a window."""
+        return self.kernel[0] * self.kernel[1]
+
+    @property
     def is_point(self) -> bool:
         """Tell whether each pixel of the result is of one pixel, that at the same place."""
         return self.kernel == self.strides == (1, 1) and self.pads == (0, 0)

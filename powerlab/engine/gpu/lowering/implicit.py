@@ -32,7 +32,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
             source if cut else residual or source,
         ),
         constants=_constants(method, builder.target, (function, int(residual is not None)), conv, in_blocks),
-        push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_cut(method)),
+        push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks, *_parts(method, conv, in_blocks)),
         groups=(across, groups * tiles * method.parts, -(-pixel_tiles // across)),
     )
     if cut:
@@ -47,9 +47,12 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
         )
 
 
-def _cut(method: Method) -> tuple[int, ...]:
-    """Return the push constant of kernels that may take a part of a window."""
-    return () if method.kernel == CACHED else (method.parts,)
+def _parts(method: Method, conv: Convolution, in_blocks: int) -> tuple[int, ...]:
+    """Return the push constants of kernels that may take a part of a window: how many parts, and the blocks of one."""
+    if method.kernel == CACHED:
+        return ()
+    steps = -(-conv.window.taps * in_blocks // method.depth_blocks)
+    return method.parts, -(-steps // method.parts) * method.depth_blocks
 
 
 def _constants(
@@ -58,14 +61,14 @@ def _constants(
     """Return a kernel's specialization constants; ``end``: the function, and whether a residual is added."""
     lanes, (function, residual) = method.lanes * method.down, end
     if method.kernel == MATRICES:
-        depth_blocks = method.depth * method.matrix[2] // 4
-        run = next(blocks for blocks in (depth_blocks, 2, 1) if in_blocks % blocks == 0)
+        run = next(blocks for blocks in (method.depth_blocks, 2, 1) if in_blocks % blocks == 0)
         own = method.matrix_constants(target.subgroup_lanes)
-        return (lanes, function, residual, *own, int(_is_inside(conv)), run)
+        return lanes, function, residual, *own, int(_is_inside(conv)), run, method.ahead
     usual = (lanes, function, method.blocks, method.pixels, residual)
     if method.kernel == CACHED:
-        return (*usual, int(target.broadcasts))
-    return (*usual, method.lanes, method.down, method.depth, int(in_blocks % method.depth == 0))
+        return *usual, int(target.broadcasts)
+    whole = int(in_blocks % method.depth == 0)
+    return *usual, method.lanes, method.down, method.depth, whole, method.ahead
 
 
 def _is_inside(conv: Convolution) -> bool:

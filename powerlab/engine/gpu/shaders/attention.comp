@@ -19,26 +19,13 @@ layout(constant_id = 6) const int LANES = 32;      // as constant 0
 
 layout(constant_id = 7) const bool BROADCAST = false;
 
-layout(binding = 0) writeonly buffer Out { T1 made[]; };
-layout(binding = 1) readonly buffer Queries { T1 q[]; };
-layout(binding = 2) readonly buffer Keys { T1 k[]; };
-layout(binding = 3) readonly buffer Values { T1 v[]; };
-layout(binding = 4) readonly buffer Mask { T1 mask[]; };
-
-layout(push_constant) uniform Push {
-  float factor, out_factor;
-  int rows, keys, inner, width, inner_batches;  // the batch is two axes, the second of this size
-  int q_batch[2], q_row, q_inner, k_batch[2], k_inner, k_key, v_batch[2], v_key, v_column;
-  int mask_batch[2], mask_row, mask_key, out_batch[2], out_row, out_column;
-} p;
+#include "attention_numbers.glsl"
 
 #define FOR_8_ROWS(USE) USE(0) USE(1) USE(2) USE(3) USE(4) USE(5) USE(6) USE(7)
 #define USE_QUERY(r) \
   if (r < ROWS) own[r] += subgroupBroadcast(loaded, r) * right;
 #define USE_SCORE(r) \
   if (r < ROWS) sums[r * COLUMNS + c] += subgroupBroadcast(loaded, r) * right;
-
-const float NOTHING = -1.0 / 0.0;
 
 shared float queries[ROWS * ROOM];
 shared float scores[ROWS * LANES];
@@ -47,11 +34,7 @@ shared float most[ROWS], total[ROWS], kept[ROWS];
 void main() {
   const int loads = min(int(gl_SubgroupInvocationID) & 7, ROWS - 1);
   const int lane = int(gl_LocalInvocationID.x), first = int(gl_WorkGroupID.x) * ROWS;
-  const int outer = int(gl_WorkGroupID.y) / p.inner_batches, within = int(gl_WorkGroupID.y) % p.inner_batches;
-  const int from_q = outer * p.q_batch[0] + within * p.q_batch[1];
-  const int from_k = outer * p.k_batch[0] + within * p.k_batch[1];
-  const int from_v = outer * p.v_batch[0] + within * p.v_batch[1];
-  const int from_mask = outer * p.mask_batch[0] + within * p.mask_batch[1];
+  FIND_BATCH
   for (int e = lane; e < ROWS * p.inner; e += LANES) {
     const int row = min(first + e / p.inner, p.rows - 1);
     queries[e / p.inner * ROOM + e % p.inner] = p.factor * float(q[from_q + row * p.q_row + e % p.inner * p.q_inner]);

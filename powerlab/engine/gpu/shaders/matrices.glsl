@@ -2,10 +2,7 @@
 // A subgroup has PIXELS times BLOCKS sums; a work group is ACROSS subgroups along pixels and DOWN along outputs, and
 // DEPTH matrices along inputs lie in shared memory at a time. M, N and K are of the device's list. Specialization constants
 // begin at FIRST_ID.
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_EXT_control_flow_attributes : require
+#include "cooperative.glsl"
 
 layout(constant_id = FIRST_ID) const int BLOCKS = 2;
 layout(constant_id = FIRST_ID + 1) const int PIXELS = 2;
@@ -21,8 +18,15 @@ const int SUM_VECTORS = M * N / 4;
 
 const int SUBGROUP = int(gl_WorkGroupSize.x) / (ACROSS * DOWN);
 
+// Vectors of four sums that are a lane's, of BLOCKS matrices; the pixel and the block of outputs of number ``v`` of them,
+// within the work group, ``i`` being the row of matrices.
+const int LANE_VECTORS = BLOCKS * SUM_VECTORS / SUBGROUP;
+#define LANE_VECTOR(v) (int(gl_SubgroupInvocationID) + (v) * SUBGROUP)
+#define OWN_PIXEL(i, v) ((across * PIXELS + (i)) * M + LANE_VECTOR(v) % SUM_VECTORS % M)
+#define OWN_BLOCK(v) ((down * BLOCKS + LANE_VECTOR(v) / SUM_VECTORS) * N / 4 + LANE_VECTOR(v) % SUM_VECTORS / M)
+
 // Puts the sums of a subgroup, BLOCKS matrices at a time, where its lanes see them: into RESULTS, room for BLOCKS *
-// SUM_VECTORS vectors of each subgroup; USE(pixel, block, vector) gets each, counted within the work group.
+// SUM_VECTORS vectors of each subgroup; USE(i, v, vector) gets each.
 #define FOR_ALL_SUMS(RESULTS, USE)                                                                                   \
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                                                      \
     [[unroll]] for (int b = 0; b < BLOCKS; ++b) {                                                                    \
@@ -30,10 +34,9 @@ const int SUBGROUP = int(gl_WorkGroupSize.x) / (ACROSS * DOWN);
                    gl_CooperativeMatrixLayoutRowMajor);                                                              \
     }                                                                                                                \
     subgroupBarrier();                                                                                               \
-    [[unroll]] for (int e = int(gl_SubgroupInvocationID); e < BLOCKS * SUM_VECTORS; e += SUBGROUP) {                 \
-      const int b = e / SUM_VECTORS, v = e % SUM_VECTORS;                                                            \
-      USE((across * PIXELS + i) * M + v % M, (down * BLOCKS + b) * N / 4 + v / M,                                    \
-          RESULTS[(subgroup * BLOCKS + b) * SUM_VECTORS + v % M * (N / 4) + v / M])                                  \
+    [[unroll]] for (int v = 0; v < LANE_VECTORS; ++v) {                                                              \
+      const int e = LANE_VECTOR(v), in_matrix = e % SUM_VECTORS;                                                     \
+      USE(i, v, RESULTS[subgroup * BLOCKS * SUM_VECTORS + e - in_matrix + in_matrix % M * (N / 4) + in_matrix / M])  \
     }                                                                                                                \
     subgroupBarrier();                                                                                               \
   }

@@ -8,6 +8,7 @@
 #include "finish.glsl"
 #include "window.glsl"
 #define FIRST_ID 3
+#define AHEAD_ID 13
 #include "matrices.glsl"
 
 layout(constant_id = 2) const bool RESIDUAL = false;
@@ -18,12 +19,12 @@ layout(binding = 0) restrict writeonly buffer Out { T4 made[]; };
 layout(binding = 1) restrict readonly buffer X { uvec2 x[]; };
 layout(binding = 2) restrict readonly buffer Weights { uvec4 weights[]; };
 layout(binding = 3) restrict readonly buffer Bias { vec4 bias[]; };
-layout(binding = 4) restrict readonly buffer Residual { T4 residual[]; };
+layout(binding = 4) restrict readonly buffer Residual { RAW4 residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;
   WINDOW_NUMBERS;
-  int parts;
+  int parts, part_blocks;  // blocks of a part of the window
 } p;
 
 #include "corners.glsl"
@@ -36,6 +37,8 @@ const int VALUE_ROOM = TILE_PIXELS * VALUE_STRIDE, FACTOR_ROOM = DEPTH_BLOCKS * 
 const int ROOM = 2 * (VALUE_ROOM + FACTOR_ROOM), RESULT_ROOM = ACROSS * DOWN * BLOCKS * SUM_VECTORS;
 #define VALUE uvec4
 #define FACTOR uvec4
+#define PLACE bvec2
+#define KEPT_FACTOR(factor) factor
 #include "staged.glsl"
 
 // Twice [pixel][8 inputs], then twice [input][8 outputs]; at the end results in their place.
@@ -45,29 +48,29 @@ shared uvec4 staged[ROOM > RESULT_ROOM ? ROOM : RESULT_ROOM];
 #define FIND_FACTOR(k, e) weights[min(from / 2 + k * 4 * WIDTH + e, last)]  // beyond the last one, values are 0
 
 // Two blocks of a pixel.
-uvec4 find_value(ivec4 corner, int k, int e, int end) {
+uvec4 find_value(ivec4 corner, int k, int e, int end, out bvec2 inside) {
   const int more = e / TILE_PIXELS * 2, at = k + more, in_size = p.in_h * p.in_w;
-  bool inside[2];
   int place[2];
   if (POINT) {
     const int pixel = corner.x + corner.y * p.in_w + corner.z;
-    inside[0] = at < end;
-    inside[1] = at + 1 < end;
+    inside = bvec2(at < end, at + 1 < end);
     place[0] = pixel + (inside[0] ? at * in_size : 0);
     place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);
   } else if (RUN > 1) {
-    place[0] = RUN > 2 ? place_in_tap(corner, k, more, inside[0]) : place_of(corner, at, inside[0]);
+    bool within;
+    place[0] = RUN > 2 ? place_in_tap(corner, k, more, within) : place_of(corner, at, within);
     place[1] = place[0] + in_size;
-    inside[1] = inside[0];
+    inside = bvec2(within);
   } else {
-    place[0] = place_of(corner, at, inside[0]);
-    place[1] = place_of(corner, at + 1, inside[1]);
-    inside[0] = inside[0] && at < end;
-    inside[1] = inside[1] && at + 1 < end;
+    bool first, second;
+    place[0] = place_of(corner, at, first);
+    place[1] = place_of(corner, at + 1, second);
+    inside = bvec2(first && at < end, second && at + 1 < end);
   }
-  const uvec2 low = x[place[0]], high = x[place[1]];
-  return uvec4(inside[0] ? low : uvec2(0), inside[1] ? high : uvec2(0));
+  return uvec4(x[place[0]], x[place[1]]);
 }
+
+uvec4 kept_value(uvec4 found, bvec2 inside) { return mix(uvec4(0), found, inside.xxyy); }
 
 #define MULTIPLY(now)                                                                                                  \
   [[unroll]] for (int d = 0; d < DEPTH; ++d) {                                                                         \
@@ -101,11 +104,22 @@ void main() {
   barrier();
   STEPS(own.x, own.y)
 
-  const int all = p.images * p.groups * p.out_blocks * out_size;
-#define PUT(pixel, own_block, sum)                                                                        \
-  const int to = corners[pixel].w, block = tile * TILE_BLOCKS + own_block;                                \
-  if (to >= 0 && block < p.out_blocks) {                                                                  \
-    put(part, to + block * out_size, all, group * tiles * TILE_BLOCKS + block, uintBitsToFloat(sum));     \
+  const int all = p.images * p.groups * p.out_blocks * out_size, first_block = tile * TILE_BLOCKS;
+  vec4 shifts[LANE_VECTORS];
+  RAW4 added[PIXELS * LANE_VECTORS];
+  if (p.parts == 1) {
+    [[unroll]] for (int v = 0; v < LANE_VECTORS; ++v) {
+      shifts[v] = bias[(group * tiles + tile) * TILE_BLOCKS + OWN_BLOCK(v)];
+    }
+    [[unroll]] for (int s = 0; RESIDUAL && s < PIXELS * LANE_VECTORS; ++s) {
+      const int v = s % LANE_VECTORS, block = min(first_block + OWN_BLOCK(v), p.out_blocks - 1);
+      added[s] = residual[max(corners[OWN_PIXEL(s / LANE_VECTORS, v)].w, 0) + block * out_size];
+    }
+  }
+#define PUT(i, v, sum)                                                                                  \
+  const int to = corners[OWN_PIXEL(i, v)].w, block = first_block + OWN_BLOCK(v);                        \
+  if (to >= 0 && block < p.out_blocks) {                                                                \
+    put(part, to + block * out_size, all, uintBitsToFloat(sum), shifts[v], added[i * LANE_VECTORS + v]); \
   }
   FOR_ALL_SUMS(staged, PUT)
 }

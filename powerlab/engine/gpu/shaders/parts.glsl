@@ -3,19 +3,19 @@
 
 layout(binding = 0) restrict writeonly buffer Parts { vec4 parts[]; };
 
-// The blocks of a window that are a part's: whole steps of DEPTH_BLOCKS.
+// The blocks of a window that are a part's, whole steps of DEPTH_BLOCKS: from, to.
 ivec2 part_of(int part, int depth) {
-  const int steps = (depth + DEPTH_BLOCKS - 1) / DEPTH_BLOCKS, each = (steps + p.parts - 1) / p.parts;
-  return ivec2(min(part * each * DEPTH_BLOCKS, depth), min((part + 1) * each * DEPTH_BLOCKS, depth));
+  return ivec2(min(part * p.part_blocks, depth), min((part + 1) * p.part_blocks, depth));
 }
 
-// Puts a sum of the block of outputs ``to``, of so many; or what the layer makes of it where there are no parts.
-void put(int part, int to, int all, int constant, vec4 sum) {
+// Puts a sum of the block of outputs ``to``, of so many; or what the layer makes of it where there are no parts, by its
+// bias and the number that is added, which lanes read before they need them: else each sum would wait for memory.
+void put(int part, int to, int all, vec4 sum, vec4 shift, RAW4 added) {
   if (p.parts > 1) {
     parts[part * all + to] = sum;
     return;
   }
-  sum += bias[constant];
-  if (RESIDUAL) sum += vec4(residual[to]);
+  sum += shift;
+  if (RESIDUAL) sum += numbers_of(added);
   made[to] = T4(finish(sum, p.low, p.high, p.slope, p.alpha, p.beta));
 }

@@ -43,8 +43,8 @@ void main() {
     barrier();
   }
 
-#define PUT(own, block, sum)                                                                                 \
-  const int row = first.x + own, column = first.y + 4 * (block);                                             \
+#define PUT(i, v, sum)                                                                                       \
+  const int row = first.x + OWN_PIXEL(i, v), column = first.y + 4 * OWN_BLOCK(v);                            \
   const vec4 found = p.factor * sum;                                                                         \
   for (int c = 0; c < 4 && row < p.rows && column + c < p.columns; ++c) {                                    \
     made[batch.z + row * p.out_row + (column + c) * p.out_column] = T1(found[c]);                            \

@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #include "common.glsl"
+#define AHEAD_ID 12
 #include "byte_conv.glsl"
 #define FIRST_ID 4
 #include "matrices.glsl"
@@ -14,6 +15,8 @@ const int STRIDE = DEPTH_BLOCKS + 4, TILE_OUTPUTS = 4 * TILE_BLOCKS;  // other b
 const int VALUES = TILE_PIXELS * DEPTH_BLOCKS, FACTORS = TILE_OUTPUTS * DEPTH_BLOCKS;
 #define VALUE uint
 #define FACTOR uint
+#define PLACE bvec2  // within the image, within the window
+#define KEPT_FACTOR(factor) factor
 #include "staged.glsl"
 
 shared uint values[2 * TILE_PIXELS * STRIDE];    // [half][pixel][4 inputs]
@@ -23,11 +26,16 @@ shared ivec4 results[ACROSS * DOWN * BLOCKS * SUM_VECTORS];
 #define KEEP_FACTOR(to, e) factors[(to * TILE_OUTPUTS + e % TILE_OUTPUTS) * STRIDE + e / TILE_OUTPUTS]
 #define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
 
-uint find_value(ivec4 corner, int k, int e, int end) {
+uint find_value(ivec4 corner, int k, int e, int end, out bvec2 place) {
   const int at = k + e / TILE_PIXELS;
   bool inside;
-  const uint found = x[place_of(corner, at, inside)];
-  return at < end ? (inside ? found : uint(p.x_zero) * 0x01010101u) ^ 0x80808080u : 0u;
+  const int from = place_of(corner, at, inside);
+  place = bvec2(inside, at < end);
+  return x[from];
+}
+
+uint kept_value(uint found, bvec2 place) {
+  return place.y ? (place.x ? found : uint(p.x_zero) * 0x01010101u) ^ 0x80808080u : 0u;
 }
 
 #define MULTIPLY(now)                                                                                              \
@@ -60,11 +68,11 @@ void main() {
   barrier();
   STEPS(0, depth)
 
-#define PUT(pixel, own, sum)                                            \
-  const int to = corners[pixel].w, block = tile * TILE_BLOCKS + own;    \
-  if (to >= 0 && block < p.out_blocks) {                                \
-    const int channel = group * tiles * TILE_BLOCKS + block;            \
-    put(to + block * out_size, channel, sum + begin[channel]);          \
+#define PUT(i, v, sum)                                                                     \
+  const int to = corners[OWN_PIXEL(i, v)].w, block = tile * TILE_BLOCKS + OWN_BLOCK(v);    \
+  if (to >= 0 && block < p.out_blocks) {                                                   \
+    const int channel = group * tiles * TILE_BLOCKS + block;                               \
+    put(to + block * out_size, channel, sum + begin[channel]);                             \
   }
   FOR_ALL_SUMS(results, PUT)
 }

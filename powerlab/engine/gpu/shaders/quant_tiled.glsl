@@ -2,6 +2,7 @@
 // outputs, and DEPTH input blocks of a tap or of neighbouring ones at a time. Weights: [group][tile][tap][in block]
 // [4 * DOWN * BLOCKS outputs], 4 inputs a word.
 #extension GL_EXT_control_flow_attributes : require
+#define AHEAD_ID 9
 #include "byte_conv.glsl"
 
 layout(constant_id = 4) const int BLOCKS = 2;
@@ -17,6 +18,8 @@ const int TILE_PIXELS = ACROSS * PIXELS, TILE_BLOCKS = DOWN * BLOCKS, TILE_OUTPU
 const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * TILE_OUTPUTS, DEPTH_BLOCKS = DEPTH;
 #define VALUE uint
 #define FACTOR uint
+#define PLACE bvec2  // within the image, within the window
+#define KEPT_FACTOR(factor) factor
 #include "staged.glsl"
 
 shared uint values[2 * VALUES];    // [half][in block][pixel]
@@ -25,11 +28,16 @@ shared uint factors[2 * FACTORS];  // [half][in block][output]
 #define KEEP_FACTOR(to, e) factors[to * FACTORS + e]
 #define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
 
-uint find_value(ivec4 corner, int k, int e, int end) {
+uint find_value(ivec4 corner, int k, int e, int end, out bvec2 place) {
   const int at = k + e / TILE_PIXELS;
   bool inside;
-  const uint found = x[place_of(corner, at, inside)];
-  return at < end ? (inside ? found : uint(p.x_zero) * 0x01010101u) : 0u;
+  const int from = place_of(corner, at, inside);
+  place = bvec2(inside, at < end);
+  return x[from];
+}
+
+uint kept_value(uint found, bvec2 place) {
+  return place.y ? (place.x ? found : uint(p.x_zero) * 0x01010101u) : 0u;
 }
 
 #define MULTIPLY(now)                                                                                   \

@@ -3,4 +3,5 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #define S4 vec4
+#define S4_OF(raw) numbers_of(raw)
 #include "tiled.glsl"

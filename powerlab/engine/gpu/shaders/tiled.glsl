@@ -3,6 +3,7 @@
 // [group][tile of DOWN * BLOCKS][tap][in block][4 inputs][DOWN * BLOCKS].
 #extension GL_EXT_control_flow_attributes : require
 #include "finish.glsl"
+#define AHEAD_ID 9
 #include "window.glsl"
 
 layout(constant_id = 2) const int BLOCKS = 2;
@@ -16,38 +17,41 @@ layout(constant_id = 8) const bool ONE_TAP = false;  // whether all blocks of a 
 const int TILE_PIXELS = ACROSS * PIXELS, TILE_BLOCKS = DOWN * BLOCKS, DEPTH_BLOCKS = DEPTH;
 
 layout(binding = 0) restrict writeonly buffer Out { T4 made[]; };
-layout(binding = 1) restrict readonly buffer X { T4 x[]; };
-layout(binding = 2) restrict readonly buffer Weights { T4 weights[]; };
+layout(binding = 1) restrict readonly buffer X { RAW4 x[]; };
+layout(binding = 2) restrict readonly buffer Weights { RAW4 weights[]; };
 layout(binding = 3) restrict readonly buffer Bias { vec4 bias[]; };
-layout(binding = 4) restrict readonly buffer Residual { T4 residual[]; };
+layout(binding = 4) restrict readonly buffer Residual { RAW4 residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;
   WINDOW_NUMBERS;
-  int parts;
+  int parts, part_blocks;  // blocks of a part of the window
 } p;
 
 #include "corners.glsl"
 #include "parts.glsl"
 
 const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * 4 * TILE_BLOCKS;
-#define VALUE S4
-#define FACTOR S4
+#define VALUE RAW4
+#define FACTOR RAW4
+#define PLACE bool
+#define KEPT_FACTOR(factor) S4_OF(factor)
 #include "staged.glsl"
 
 shared S4 values[2 * VALUES];    // [half][in block][pixel]
 shared S4 factors[2 * FACTORS];  // [half][input][out block]
 #define KEEP_VALUE(to, e) values[to * VALUES + e]
 #define KEEP_FACTOR(to, e) factors[to * FACTORS + e]
-#define FIND_FACTOR(k, e) S4(weights[min(from + k * 4 * TILE_BLOCKS + e, last)])  // beyond the last one, values are 0
+#define FIND_FACTOR(k, e) weights[min(from + k * 4 * TILE_BLOCKS + e, last)]  // beyond the last one, values are 0
 
-S4 find_value(ivec4 corner, int k, int e, int end) {
+RAW4 find_value(ivec4 corner, int k, int e, int end, out bool inside) {
   const int more = e / TILE_PIXELS;
-  bool inside;
   const int place = ONE_TAP ? place_in_tap(corner, k, more, inside) : place_of(corner, k + more, inside);
-  const S4 found = S4(x[place]);
-  return inside && k + more < end ? found : S4(0);
+  inside = inside && k + more < end;
+  return x[place];
 }
+
+S4 kept_value(RAW4 found, bool inside) { return inside ? S4_OF(found) : S4(0); }
 
 #ifdef SHORT_SUMS
 #define BEGIN_SUMS                \
@@ -90,13 +94,18 @@ void main() {
   STEPS(own.x, own.y)
 
   const int all = p.images * p.groups * p.out_blocks * out_size;
-  [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-    const int to = corners[i * ACROSS + own_pixel].w;
-    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-      const int block = tile * TILE_BLOCKS + b * DOWN + own_block;
-      if (to >= 0 && block < p.out_blocks) {
-        put(part, to + block * out_size, all, group * tiles * TILE_BLOCKS + block, sums[i * BLOCKS + b]);
-      }
+  const int first_block = tile * TILE_BLOCKS + own_block, constants = group * tiles * TILE_BLOCKS + first_block;
+  vec4 shifts[BLOCKS];
+  RAW4 added[PIXELS * BLOCKS];
+  if (p.parts == 1) {
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) shifts[b] = bias[constants + b * DOWN];
+    [[unroll]] for (int s = 0; RESIDUAL && s < PIXELS * BLOCKS; ++s) {
+      const int to = corners[s / BLOCKS * ACROSS + own_pixel].w, block = first_block + s % BLOCKS * DOWN;
+      added[s] = residual[max(to, 0) + min(block, p.out_blocks - 1) * out_size];
     }
+  }
+  [[unroll]] for (int s = 0; s < PIXELS * BLOCKS; ++s) {
+    const int to = corners[s / BLOCKS * ACROSS + own_pixel].w, block = first_block + s % BLOCKS * DOWN;
+    if (to >= 0 && block < p.out_blocks) put(part, to + block * out_size, all, sums[s], shifts[s % BLOCKS], added[s]);
   }
 }

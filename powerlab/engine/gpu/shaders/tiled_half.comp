@@ -4,5 +4,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common.glsl"
 #define S4 f16vec4
+#define S4_OF(raw) f16vec4(unpackFloat2x16(raw.x), unpackFloat2x16(raw.y))
 #define SHORT_SUMS
 #include "tiled.glsl"

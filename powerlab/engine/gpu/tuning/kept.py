@@ -18,7 +18,7 @@ from powerlab.engine.gpu.target import Target
 from powerlab.engine.tuning.document import keep_document, read_document
 from powerlab.state_dir import state_dir
 
-VERSION = 2
+VERSION = 3
 FILE_NAME = "gpu-tuning.json"
 
 

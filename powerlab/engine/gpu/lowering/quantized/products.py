@@ -108,11 +108,11 @@ def _kernel(method: Method, target: Target) -> _Kernel:
     """Return a method's kernel, where there are two the one of the instructions that the device has."""
     lanes = method.lanes * method.down
     if method.kernel == BYTES_MATRICES:
-        return _Kernel(method.kernel, lanes, method.matrix_constants(target.subgroup_lanes))
+        return _Kernel(method.kernel, lanes, (*method.matrix_constants(target.subgroup_lanes), method.ahead))
     name = method.kernel + "_dot" * target.dot_product
     if method.kernel == BYTES_CACHED:
         return _Kernel(name, lanes, (method.pixels, int(target.broadcasts)))
-    return _Kernel(name, lanes, (method.blocks, method.pixels, method.lanes, method.down, method.depth))
+    return _Kernel(name, lanes, (method.blocks, method.pixels, method.lanes, method.down, method.depth, method.ahead))
 
 
 def _words(packed: NDArray[np.int8]) -> NDArray[np.int32]:
