@@ -3,14 +3,14 @@
 // Each byte is widened once and multiplied by a weight widened likewise; there is no sum over channels for dot products
 // to shorten. Kernels of 3 x 3 with strides of 1 or 2 load each pixel of a tile once, for two rows of the output. On
 // AVX-512 VNNI dot products add up a row of such a kernel: four pixels of a block are a vector of bytes, which is
-// turned until a lane has the four pixels of its channel. Arm's dot products: depthwise_dots.hpp.
+// turned until a lane has the four pixels of its channel. Arm's kernels of 3 x 3: depthwise_eights.hpp.
 //
 // Weights: [vector][kernel_h][kernel_w][v] signed bytes. Bias: as in conv_bytes.hpp.
 #pragma once
 
 #include "kernels/bytes/requantize.hpp"
-#if defined(__ARM_FEATURE_DOTPROD)
-#include "kernels/bytes/depthwise_dots.hpp"
+#if defined(__aarch64__)
+#include "kernels/bytes/depthwise_eights.hpp"
 #endif
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -199,8 +199,8 @@ static void depthwise_bytes(const Step& s, int thread, int threads) {
                       s.dilation_h == 1 && s.dilation_w == 1;
   const std::int64_t tiles = (s.out.w + kByteDepthwisePixels - 1) / kByteDepthwisePixels;
   const Range all = row_share(s.out, thread, threads);
-#if defined(__ARM_FEATURE_DOTPROD)
-  if (square && s.out.w >= kDotPixels) return depthwise_by_dots(s, all);
+#if defined(__aarch64__)
+  if (square && s.out.w >= kEightPixels) return depthwise_by_eights(s, all);
 #endif
   alignas(4 * kWidth) std::int8_t words[12 * kWidth];
   std::int64_t in_words = -1;  // the vector whose weights these are
