@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import validating
 
-# Kernels here compute little and are many: lavapipe takes a sixth less without optimising them. It reads this when it is
-# loaded.
+# Kernels are many here and compute little: lavapipe takes a sixth less of the time without optimising them. It reads
+# this when it is loaded.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 
 UNDER_LAYERS = (
