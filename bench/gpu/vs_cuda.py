@@ -151,7 +151,7 @@ def measured(
         except (PowerlabError, RuntimeError) as reason:
             reasons.append(f"{model}, {peer}: {str(reason).strip().splitlines()[0][:200]}")
             continue
-        if error > TOLERANCES[precision]:
+        if not error <= TOLERANCES[precision]:  # what is no number is not near either
             reasons.append(f"{model}, {peer}: its outputs are {error:.1e} of the largest away from ours")
             continue
         engines[peer] = engine
