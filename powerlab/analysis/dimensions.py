@@ -21,6 +21,7 @@ class Dimension:
         words: a phrase for sentences, with ``{}`` for the value.
         numeric: whether its values are numbers, so that distances between them mean something.
         otherwise: what sentences say in place of a missing value; empty for nothing at all.
+        told: whether sentences say it of a point.
     """
 
     title: str
@@ -29,9 +30,12 @@ class Dimension:
     words: str = "{}"
     numeric: bool = False
     otherwise: str = "default"
+    told: Callable[[Point], bool] = lambda _point: True
 
     def value_words(self, point: Point) -> str:
-        """Return a point's value in the words of sentences: ``2 threads``."""
+        """Return a point's value in the words of sentences, ``2 threads``; nothing where they do not say it."""
+        if not self.told(point):
+            return ""
         value = self.read(point) or self.otherwise
         said = self.words.format(value) if value else ""
         return said.removesuffix("s") if said in {"1 threads", "1 slices", "1 queues", "1 devices"} else said
@@ -80,7 +84,13 @@ DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(
         title="devices", read=lambda point: str(point.workload.nodes), usual="1", words="{} devices", numeric=True
     ),
-    Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads", numeric=True),
+    Dimension(
+        title="threads",
+        read=lambda point: str(point.threads),
+        words="{} threads",
+        numeric=True,
+        told=lambda point: point.workload.processor is not Processor.GPU,  # which has no threads to choose
+    ),
     Dimension(
         title="spin us",
         read=lambda point: "" if point.spin_us is None else str(point.spin_us),
@@ -106,8 +116,7 @@ def shown(points: Iterable[Point]) -> tuple[Dimension, ...]:
 
 def in_words(point: Point) -> str:
     """Return a point in words: ``resnet50, batch 1, 2 threads, mode current``."""
-    said = [dimension.words.format(dimension.read(point)) for dimension in shown([point])]
-    return ", ".join(said).replace(", 1 threads", ", 1 thread")
+    return ", ".join(filter(None, (dimension.value_words(point) for dimension in shown([point]))))
 
 
 def varied(points: Iterable[Point]) -> tuple[Dimension, ...]:

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from powerlab.analysis.dimensions import DIMENSIONS, shown
+from powerlab.analysis.dimensions import shown
 from powerlab.analysis.matches import Match, along
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Processor
 from powerlab.studies.study import Case, Published, Study
 
 NOT_STATED = "not stated"
@@ -139,16 +138,11 @@ def _ours(study: Study, case: Case, sweep: Repeated, summary: PointSummary) -> R
 
 
 def _conditions(point: Point) -> str:
-    """Return threads, mode, batch and whatever is unusual.
-
-    The engine has a column of its own, and a graphics processor has no threads to choose.
-    """
-    silent = {"model", "engine"} | ({"threads"} if point.workload.processor is Processor.GPU else set())
-    said = [one for one in shown([point]) if one.title not in silent]
-    words = [one.words.format(one.read(point)) for one in DIMENSIONS if one in said]
+    """Return threads, mode, batch and whatever is unusual; the engine has a column of its own."""
+    words = [one.value_words(point) for one in shown([point]) if one.title not in {"model", "engine"}]
     if point.workload.precision == "fp32":
         words.insert(0, "fp32")
-    return ", ".join("1 thread" if word == "1 threads" else word for word in words)
+    return ", ".join(filter(None, words))
 
 
 def _provenance(figures: Sequence[Metric | None]) -> str:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from powerlab.analysis.comparison import Ratio
-from powerlab.analysis.dimensions import varying
+from powerlab.analysis.dimensions import in_words, varying
 from powerlab.analysis.matches import along, best_against_rest, between_sweeps
 from powerlab.analysis.wording import lead_words, percent_words, ratio_words, verdict_words
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.workload import Processor
 from tests.analysis.paired_runs import point, sweep
 
 RATE, POWER = "throughput_img_per_s", "power_w"
@@ -143,6 +144,13 @@ def test_points_are_said_in_the_words_in_which_they_differ():
     assert varying([SLOW])(SLOW) == "resnet50"
     cores = replace(FAST, cores="0-1")
     assert [varying([FAST, cores])(one) for one in (FAST, cores)] == ["cores default", "cores 0-1"]
+
+
+def test_a_graphics_processor_has_no_threads_to_say():
+    card = point(1, processor=Processor.GPU)
+    words = varying([SLOW, FAST, card])
+    assert [words(one) for one in (SLOW, card)] == ["cpu, 1 thread", "gpu"]
+    assert in_words(card) == "resnet50, gpu, batch 1, mode current"
 
 
 @pytest.mark.parametrize(
