@@ -40,6 +40,7 @@ from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.gpu.device import chosen, devices
+from powerlab.measure.output_check import TOLERANCES, largest_difference
 from powerlab.sysroot import Sysroot
 
 Inputs = dict[str, Any]
@@ -47,8 +48,6 @@ Inputs = dict[str, Any]
 ROUNDS = 3
 REPEATED_MS = 60.0
 LEAST_RUNS = 3
-TOLERANCES = {"fp16": 5e-2, "fp32": 1e-3}
-"""How far from ours a peer's outputs may be, as a part of the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +146,12 @@ def measured(
     for peer in peers:
         try:
             engine = PEERS[peer](options, inputs)
-            error = _error(engine.run(), expected)
+            difference = largest_difference(engine.run(), expected)
         except (PowerlabError, RuntimeError) as reason:
             reasons.append(f"{model}, {peer}: {str(reason).strip().splitlines()[0][:200]}")
             continue
-        if not error <= TOLERANCES[precision]:  # what is no number is not near either
-            reasons.append(f"{model}, {peer}: its outputs are {error:.1e} of the largest away from ours")
+        if difference > TOLERANCES[precision]:
+            reasons.append(f"{model}, {peer}: its outputs differ from ours by {difference:.2g} of the largest")
             continue
         engines[peer] = engine
     rounds = [
@@ -165,13 +164,6 @@ def measured(
 def _medians(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     run, device = map(statistics.median, zip(*pairs, strict=True))
     return run, device
-
-
-def _error(found: dict[str, Any], expected: dict[str, Any]) -> float:
-    """Return the largest difference, as a part of the largest number of its output."""
-    return max(
-        float(np.abs(found[name] - value).max() / max(np.abs(value).max(), 1e-30)) for name, value in expected.items()
-    )
 
 
 def _clock() -> str:

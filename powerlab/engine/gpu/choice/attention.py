@@ -14,16 +14,15 @@ _HALF_BYTES, _FLOAT_BYTES = 2, 4
 _OTHER_BANKS = 8
 """Numbers behind each line of 16 bits, so that neighbours are in other banks; 4 behind one of 32."""
 
-_EIGHTH = 8
-"""Numbers that are brought into shared memory at a time."""
+AT_A_TIME = 8
+"""Numbers of 16 bits that are brought into shared memory at a time, by one load where they lie side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How large an attention is: queries and keys of a head, numbers of each and of a value, heads of all images."""
+    """How large an attention is: queries of a head, numbers of each and of a value, heads of all images."""
 
     rows: int
-    keys: int
     inner: int
     width: int
     batch: int
@@ -96,8 +95,8 @@ def by_matrices(size: Size, target: Target) -> AttentionTiles | None:
                 subgroup_lanes=target.subgroup_lanes,
                 subgroups=subgroups,
                 keys=keys,
-                inner=_whole(size.inner, math.lcm(k, _EIGHTH)),
-                width=_whole(size.width, math.lcm(n, _EIGHTH)),
+                inner=_whole(size.inner, math.lcm(k, AT_A_TIME)),
+                width=_whole(size.width, math.lcm(n, AT_A_TIME)),
             )
             if tiles.fits(target):
                 found.append(tiles)

@@ -10,7 +10,7 @@ import numpy as np
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import PLAIN, finish_of
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice.attention import Kernel, Size, by_matrices
+from powerlab.engine.gpu.choice.attention import AT_A_TIME, Kernel, Size, by_matrices
 from powerlab.engine.gpu.lowering.product import batch_axes, side
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
@@ -18,8 +18,6 @@ from powerlab.engine.program.operand import Operand, compact_strides
 
 _GPU_LANES, _ROWS, _LEAST_ROWS = 64, 8, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
-_WIDE = 8
-"""Numbers of 16 bits that are read at a time where all strides are multiples of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +132,11 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     sizes, strides = batch
     out = ordered(builder.new_operand(made.outputs[0]))
     q_batch, k_batch, v_batch, *mask_batch, out_batch = strides
-    size = Size(rows=rows, keys=keys, inner=inner, width=width, batch=sizes[0] * sizes[1])
+    size = Size(rows=rows, inner=inner, width=width, batch=sizes[0] * sizes[1])
     ends = (int(mask is not None), int(attention.zeros))
     steps = (*q_batch, q.strides[-2], *k_batch, k.strides[-1], *v_batch, v.strides[-2])
-    along = (inner, width, q.strides[-1] == k.strides[-2] == v.strides[-1] == 1)
-    wide = along[2] and not any(one % _WIDE for one in (*steps, *along[:2]))
+    side_by_side = q.strides[-1] == k.strides[-2] == v.strides[-1] == 1
+    wide = side_by_side and not any(one % AT_A_TIME for one in (*steps, inner, width))
     tile = by_matrices(size, builder.target) if builder.half and not builder.target.broadcasts else None
     kernel = tile.kernel(ends, wide=wide) if tile else _by_lanes(size, builder.target, ends)
     builder.emit(

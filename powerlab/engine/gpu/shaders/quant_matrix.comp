@@ -13,26 +13,13 @@
 
 const int STRIDE = DEPTH_BLOCKS + 4, TILE_OUTPUTS = 4 * TILE_BLOCKS;  // other banks a row
 const int VALUES = TILE_PIXELS * DEPTH_BLOCKS, FACTORS = TILE_OUTPUTS * DEPTH_BLOCKS;
-#define VALUE uint
-#define FACTOR uint
-#define PLACE bvec2  // within the image, within the window
-#define KEPT_FACTOR(factor) factor
-#include "staged.glsl"
+#include "staged_bytes.glsl"
 
 shared uint values[2 * TILE_PIXELS * STRIDE];    // [half][pixel][4 inputs]
 shared uint factors[2 * TILE_OUTPUTS * STRIDE];  // [half][output][4 inputs]
 shared ivec4 results[ACROSS * DOWN * BLOCKS * SUM_VECTORS];
 #define KEEP_VALUE(to, e) values[(to * TILE_PIXELS + e % TILE_PIXELS) * STRIDE + e / TILE_PIXELS]
 #define KEEP_FACTOR(to, e) factors[(to * TILE_OUTPUTS + e % TILE_OUTPUTS) * STRIDE + e / TILE_OUTPUTS]
-#define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
-
-uint find_value(ivec4 corner, int k, int e, int end, out bvec2 place) {
-  const int at = k + e / TILE_PIXELS;
-  bool inside;
-  const int from = place_of(corner, at, inside);
-  place = bvec2(inside, at < end);
-  return x[from];
-}
 
 uint kept_value(uint found, bvec2 place) {
   return place.y ? (place.x ? found : uint(p.x_zero) * 0x01010101u) ^ 0x80808080u : 0u;

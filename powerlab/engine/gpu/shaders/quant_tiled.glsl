@@ -16,25 +16,12 @@ const int TILE_PIXELS = ACROSS * PIXELS, TILE_BLOCKS = DOWN * BLOCKS, TILE_OUTPU
 #include "corners.glsl"
 
 const int VALUES = DEPTH * TILE_PIXELS, FACTORS = DEPTH * TILE_OUTPUTS, DEPTH_BLOCKS = DEPTH;
-#define VALUE uint
-#define FACTOR uint
-#define PLACE bvec2  // within the image, within the window
-#define KEPT_FACTOR(factor) factor
-#include "staged.glsl"
+#include "staged_bytes.glsl"
 
 shared uint values[2 * VALUES];    // [half][in block][pixel]
 shared uint factors[2 * FACTORS];  // [half][in block][output]
 #define KEEP_VALUE(to, e) values[to * VALUES + e]
 #define KEEP_FACTOR(to, e) factors[to * FACTORS + e]
-#define FIND_FACTOR(k, e) weights[min(from + k * TILE_OUTPUTS + e, last)]  // beyond the last one, values are 0
-
-uint find_value(ivec4 corner, int k, int e, int end, out bvec2 place) {
-  const int at = k + e / TILE_PIXELS;
-  bool inside;
-  const int from = place_of(corner, at, inside);
-  place = bvec2(inside, at < end);
-  return x[from];
-}
 
 uint kept_value(uint found, bvec2 place) {
   return place.y ? (place.x ? found : uint(p.x_zero) * 0x01010101u) : 0u;
