@@ -7,9 +7,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// Forgets what is known of memory: what follows reads the tile anew, so that no loop before it keeps registers for it.
-static inline __attribute__((always_inline)) void read_anew() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-
 // Adds the products of whole blocks; returns where the weights of what is left begin.
 template <int B, int P>
 static inline __attribute__((always_inline)) const std::uint8_t* add_whole_blocks(IVec (&acc)[B][P], const ByteTile& t,

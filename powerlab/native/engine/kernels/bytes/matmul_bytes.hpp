@@ -162,7 +162,7 @@ static __attribute__((noinline)) void byte_product(const ByteProduct& t) {
   std::int64_t left = t.words;
   for (; left >= 4; left -= 4, weights += 4 * B * kWordBytes<1>) byte_four_words<1, B, P>(acc, x, x3, row, weights);
   for (; left > 0; --left, ++x, ++x3, weights += B * kWordBytes<1>) byte_word<1, B, P>(acc, x, x3, row, weights);
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);  // reads t anew, as in register_tile.hpp
+  read_anew();
   const Vec multiplier = broadcast(t.multiplier);
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {

@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void byte_sums(IVec (&acc)[B][P], c
       }
     }
   }
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);  // reads t anew, as in register_tile.hpp
+  read_anew();
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
     const IVec begin = load_ints(t.bias + 2 * b * kWidth);

@@ -71,8 +71,7 @@ static __attribute__((noinline)) void byte_tile(ByteTile& t) {
     is_left = state.block < state.tile->blocks &&
               !(state.tile->kernel_h * state.tile->kernel_w == 1 && state.tile->last_words == kBlockWords);
   }
-  // Reads t anew: else addresses of the results would be kept, on the stack, from the first loads on.
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  read_anew();
   t.requantize.slope == 1 ? byte_finish<F, false, B, P>(acc, t) : byte_finish<F, true, B, P>(acc, t);
 }
 

@@ -12,6 +12,10 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// Forgets what is known of memory: what follows reads a tile anew, so that no loop before it keeps registers for it,
+// nor addresses of the results, from the first loads on, on the stack.
+static inline __attribute__((always_inline)) void read_anew() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
 struct Requantize {
   float low, high, y_scale, slope;
   std::int32_t zero, y_zero;  // as they are stored
