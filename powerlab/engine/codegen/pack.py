@@ -23,10 +23,13 @@ ALIGNMENT_BYTES = 64
 
 
 def aligned_floats(count: int) -> Floats:
-    """Return ``count`` floats, not yet written, that begin at a multiple of :data:`ALIGNMENT_BYTES`."""
-    floats = np.empty(count + ALIGNMENT_BYTES // 4, np.float32)
-    first = -floats.ctypes.data % ALIGNMENT_BYTES // 4
-    return floats[first : first + count]
+    """Return ``count`` floats, not yet written, that begin at a multiple of :data:`ALIGNMENT_BYTES`, in large pages.
+
+    Raises:
+        MemoryError: there is no such memory.
+    """
+    floats: Floats = native_engine().empty_floats(count)
+    return floats
 
 
 def fill_channels(values: Floats | None, channels: int, blocks: int, width: int) -> Floats:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "halves.hpp"
+#include "memory.hpp"
 #include "plan.hpp"
 #include "plan_group.hpp"
 #include "thread_pool.hpp"
@@ -89,7 +90,7 @@ Sliced sliced(const std::vector<Plan*>& plans, const std::vector<std::vector<Inp
 
 // An array that lies as the plan wants it is kept, as long as the plan lives; any other is copied.
 int add_constant(Plan& plan, const InputArray& values) {
-  if (reinterpret_cast<std::uintptr_t>(values.data()) % Plan::kAlignment != 0) {
+  if (reinterpret_cast<std::uintptr_t>(values.data()) % engine::kAlignment != 0) {
     return plan.add_constant(std::span<const float>(values.data(), values.size()));
   }
   return plan.keep_constant(std::shared_ptr<const float[]>(values.data(), [values](const float*) {}));
@@ -295,7 +296,18 @@ void bind_plan_group(nb::module_& module) {
           nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"), nb::arg("times"));
 }
 
+// Floats in memory of the engine: see memory.hpp.
+nb::ndarray<nb::numpy, float, nb::ndim<1>> empty_floats(std::int64_t count) {
+  auto floats = std::make_unique<std::shared_ptr<float[]>>(engine::allocate_floats(count));
+  float* data = floats->get();
+  const nb::capsule owner(floats.get(),
+                          [](void* kept) noexcept { delete static_cast<std::shared_ptr<float[]>*>(kept); });
+  floats.release();
+  return {data, {static_cast<std::size_t>(count)}, owner};
+}
+
 void bind_packing(nb::module_& module) {
+  module.def("empty_floats", &empty_floats, nb::arg("count"));
   using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Kernels = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
   module.def(

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -50,25 +49,22 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-Plan::AlignedFloats Plan::allocate(std::int64_t floats) {
-  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(floats, 16));
-  return AlignedFloats(static_cast<float*>(::operator new[](count * sizeof(float), std::align_val_t{kAlignment})));
-}
-
 Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns)
     : Plan(tier, std::make_shared<ThreadPool>(threads, spin_ns), arena_floats) {}
 
 Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats)
-    : table_(find_tier(tier)), arena_floats_(arena_floats), arena_(allocate(arena_floats)), pool_(std::move(pool)) {
+    : table_(find_tier(tier)),
+      arena_floats_(arena_floats),
+      arena_(allocate_floats(arena_floats)),
+      pool_(std::move(pool)) {
   std::fill_n(arena_.get(), arena_floats, 0.0f);  // take the memory now, not in the first run
 }
 
 int Plan::add_constant(std::span<const float> values) {
-  // The tail is there for vector loads and for prefetches that run past the end.
-  AlignedFloats copy = allocate(static_cast<std::int64_t>(values.size()) + 64);
+  std::shared_ptr<float[]> copy = allocate_floats(static_cast<std::int64_t>(values.size()));
   std::copy(values.begin(), values.end(), copy.get());
-  std::fill_n(copy.get() + values.size(), 64, 0.0f);
-  return keep_constant(std::shared_ptr<const float[]>(std::move(copy)));
+  std::fill_n(copy.get() + values.size(), kTailFloats, 0.0f);
+  return keep_constant(std::move(copy));
 }
 
 int Plan::keep_constant(std::shared_ptr<const float[]> values) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/step.hpp"
+#include "memory.hpp"
 #include "thread_pool.hpp"
 
 namespace powerlab::engine {
@@ -40,8 +41,6 @@ struct StepDescription {
 
 class Plan {
  public:
-  static constexpr std::size_t kAlignment = 64;  // bytes: the widest vector, and a cache line
-
   // Throws std::invalid_argument for an unknown tier or a number of threads below 1.
   Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns);
 
@@ -98,10 +97,6 @@ class Plan {
   std::vector<StepDescription> steps() const;
 
  private:
-  struct AlignedDelete {
-    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
-  };
-  using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
   struct PlannedStep {
     Step step;
     const Kernel* kernel;
@@ -113,7 +108,6 @@ class Plan {
     std::int32_t fault = kSound;
   };
 
-  static AlignedFloats allocate(std::int64_t floats);
   const float* constant(int number) const;
   const float* packed_at(std::int64_t offset, std::int64_t floats) const;
   void check(const View& view, const Place& place, bool written) const;
@@ -137,7 +131,7 @@ class Plan {
 
   const KernelTable& table_;
   const std::int64_t arena_floats_;
-  AlignedFloats arena_;
+  const std::shared_ptr<float[]> arena_;
   std::vector<std::shared_ptr<const float[]>> constants_;
   std::vector<PlannedStep> steps_;
   std::size_t looped_ = 0;  // steps that are run image by image, and of how many images

@@ -1,0 +1,84 @@
+#include "memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#if defined(__has_feature)
+#define POWERLAB_HAS_FEATURE(name) __has_feature(name)
+#else
+#define POWERLAB_HAS_FEATURE(name) 0
+#endif
+
+namespace powerlab::engine {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || POWERLAB_HAS_FEATURE(address_sanitizer)
+constexpr bool kApart = true;  // what reaches beyond its end is seen only where nothing lies
+#else
+constexpr bool kApart = false;
+#endif
+
+constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes, on x86 and on Arm with pages of 4 KiB
+constexpr std::size_t kRegion = std::size_t{32} << 20;    // pages that nobody writes to take no memory
+
+// A part of the address space that allocations are cut from, one after another. It is given back with the last of them.
+class Region {
+ public:
+  explicit Region(std::size_t bytes) : bytes_(bytes) {
+    void* mapped = mmap(nullptr, bytes + kLargePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    mapped_ = static_cast<std::byte*>(mapped);
+    begin_ = mapped_ + (kLargePage - reinterpret_cast<std::uintptr_t>(mapped_) % kLargePage) % kLargePage;
+#ifdef MADV_HUGEPAGE
+    madvise(begin_, bytes, MADV_HUGEPAGE);  // a wish: where it is refused, pages are small
+#endif
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region() { munmap(mapped_, bytes_ + kLargePage); }
+
+  // Returns the next `bytes`; null where there are not as many.
+  float* take(std::size_t bytes) {
+    if (bytes > bytes_ - used_) return nullptr;
+    return reinterpret_cast<float*>(begin_ + std::exchange(used_, used_ + bytes));
+  }
+
+ private:
+  std::size_t bytes_, used_ = 0;
+  std::byte *mapped_, *begin_;
+};
+
+std::mutex mutex;
+std::weak_ptr<Region> latest;  // guarded by the mutex
+
+std::shared_ptr<float[]> from_region(std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Region> region = latest.lock();
+  float* floats = region ? region->take(bytes) : nullptr;
+  if (!floats) {
+    region = std::make_shared<Region>((std::max(bytes, kRegion) + kLargePage - 1) / kLargePage * kLargePage);
+    floats = region->take(bytes);
+    latest = region;
+  }
+  return {std::move(region), floats};
+}
+
+}  // namespace
+
+std::shared_ptr<float[]> allocate_floats(std::int64_t count) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
+  if (count < 0 || count > kMost) throw std::bad_alloc();
+  const std::size_t floats = static_cast<std::size_t>(count + kTailFloats);
+  const std::size_t bytes = (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  if (!kApart) return from_region(bytes);
+  constexpr std::align_val_t kAligned{kAlignment};
+  const auto free = [](float* memory) { ::operator delete[](memory, kAligned); };
+  return {static_cast<float*>(::operator new[](bytes, kAligned)), free};
+}
+
+}  // namespace powerlab::engine
