@@ -30,7 +30,7 @@ def test_queues_are_a_dimension_of_slices_on_a_graphics_processor():
     assert on_card == [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)]
     assert {queues for processor, _, queues in found if processor == "cpu"} == {1}
     assert plan.point_count == len(plan.points()) == len({point.id for point in plan.points()}) == 9
-    assert in_words(plan.points()[-1]) == "alexnet, gpu, batch 8, 4 slices, 4 queues, 1 thread, mode current"
+    assert in_words(plan.points()[-1]) == "alexnet, gpu, batch 8, 4 slices, 4 queues, mode current"
     assert "--slices 1,2,4 --queues 1,2,4" in profile_command(plan)
 
 
@@ -40,4 +40,4 @@ def test_words_say_the_processor_only_where_it_is_not_the_cores():
         for one in Processor
     )
     assert in_words(cores) == "alexnet, batch 1, 1 thread, mode current"
-    assert in_words(card) == "alexnet, gpu, batch 1, 1 thread, mode current"
+    assert in_words(card) == "alexnet, gpu, batch 1, mode current"

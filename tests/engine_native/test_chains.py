@@ -18,7 +18,7 @@ from powerlab.engine.ir.graph import convolutions_of
 from powerlab.engine.ir.statistics import mac_count
 from powerlab.engine.passes import PASSES, optimise
 from powerlab.engine.passes.fuse.chains import fuse_chains
-from powerlab.engine.target.caches import ASSUMED
+from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import Tier, available_tiers
 
 TIERS = [tier.name for tier in available_tiers()]
@@ -129,7 +129,7 @@ def test_rows_between_two_convolutions_stay_in_the_cache(maker):
     y = maker.conv(x, np.ones((96, 16, 1, 1), np.float32))
     y = maker.conv(y, np.ones((96, 1, 3, 3), np.float32), group=96, pads=(1, 1, 1, 1), strides=(2, 2))
     (step,) = (s for s in lower(fuse_chains(maker.graph(y)), AVX512, 1).steps if s.family == "conv_chain")
-    assert step.scratch.layout.image * 4 <= ASSUMED.l2_bytes // 4
+    assert step.scratch.layout.image * 4 <= this_machine(AVX512, 1).caches.l2_bytes // 4
     assert step.settings["chunk_tiles"] < 56
 
 

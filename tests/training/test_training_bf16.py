@@ -58,21 +58,28 @@ def graph() -> Graph:
 
 @pytest.fixture(scope="module")
 def data() -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(4)
+    return batch(4)
+
+
+def batch(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
     return random.standard_normal((40, 24, 18, 15)).astype(np.float32), random.integers(0, 5, 40)
 
 
 @needs_bf16
-def test_gradients_are_near_those_in_float32(graph, data):
-    wide, narrow = (TrainingSession(graph, threads=2, precision=one) for one in ("fp32", "bf16"))
-    kernels = {kernel for plan, _ in narrow.runs(*data) for kernel in plan.kernels()}
-    for family in ("conv_direct_bf16_f32", "conv_weight_gradient_bf16", "pack_kernels_bf16", "narrow_rows_bf16"):
-        assert any(kernel.startswith(family) for kernel in kernels), family
-    assert narrow.step(*data) == pytest.approx(wide.step(*data), rel=1e-2)
-    right = wide.gradients()
-    for name, gradient in narrow.gradients().items():
-        error = np.linalg.norm(gradient - right[name]) / np.linalg.norm(right[name])
-        assert 0 < error < 0.02, name
+def test_gradients_are_near_those_in_float32(graph):
+    errors = []
+    for seed in (4, 5, 6):  # one batch's error is twice or half of another's
+        data = batch(seed)
+        wide, narrow = (TrainingSession(graph, threads=2, precision=one) for one in ("fp32", "bf16"))
+        kernels = {kernel for plan, _ in narrow.runs(*data) for kernel in plan.kernels()}
+        for family in ("conv_direct_bf16_f32", "conv_weight_gradient_bf16", "pack_kernels_bf16", "narrow_rows_bf16"):
+            assert any(kernel.startswith(family) for kernel in kernels), family
+        assert narrow.step(*data) == pytest.approx(wide.step(*data), rel=1e-2)
+        right, found = wide.gradients(), narrow.gradients()
+        errors.append({name: np.linalg.norm(found[name] - right[name]) / np.linalg.norm(right[name]) for name in right})
+    for name in errors[0]:
+        assert 0 < np.sqrt(np.mean([one[name] ** 2 for one in errors])) < 0.02, name
 
 
 @needs_bf16
