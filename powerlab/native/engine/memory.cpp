@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #if defined(__has_feature)
 #define POWERLAB_HAS_FEATURE(name) __has_feature(name)
@@ -54,17 +55,19 @@ class Region {
 };
 
 std::mutex mutex;
-std::weak_ptr<Region> latest;  // guarded by the mutex
+std::vector<std::weak_ptr<Region>> regions;  // guarded by the mutex; small allocations fill what large ones left
 
 std::shared_ptr<float[]> from_region(std::size_t bytes) {
   const std::lock_guard lock(mutex);
-  std::shared_ptr<Region> region = latest.lock();
-  float* floats = region ? region->take(bytes) : nullptr;
-  if (!floats) {
-    region = std::make_shared<Region>((std::max(bytes, kRegion) + kLargePage - 1) / kLargePage * kLargePage);
-    floats = region->take(bytes);
-    latest = region;
+  std::erase_if(regions, [](const std::weak_ptr<Region>& region) { return region.expired(); });
+  for (const std::weak_ptr<Region>& one : regions) {
+    std::shared_ptr<Region> region = one.lock();
+    float* floats = region ? region->take(bytes) : nullptr;
+    if (floats) return {std::move(region), floats};
   }
+  auto region = std::make_shared<Region>((std::max(bytes, kRegion) + kLargePage - 1) / kLargePage * kLargePage);
+  regions.push_back(region);
+  float* floats = region->take(bytes);
   return {std::move(region), floats};
 }
 
