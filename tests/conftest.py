@@ -26,6 +26,10 @@ wheels take the most."""
 # Read when numpy is loaded. Many processes share the cores, and threads that wait for each other spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+_PATIENCE_S = 600
+_SLOWER = 2.5
+"""A campaign's minutes are those of two cores to itself; beside others on slow ones it takes so many times as long."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the long campaigns take turns."""
@@ -59,7 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     minutes: defaultdict[Path, float] = defaultdict(float)
     for item in items:
         for marker in item.iter_markers("campaign"):
-            minutes[item.path] = max(minutes[item.path], marker.kwargs.get("minutes", 0.1))
+            own = marker.kwargs.get("minutes", 0.1)
+            minutes[item.path] = max(minutes[item.path], own)
+            item.add_marker(pytest.mark.timeout(_PATIENCE_S + 60 * _SLOWER * own))
     items.sort(key=lambda item: (-minutes[item.path], item.path.parent.name != "e2e"))
 
 
