@@ -11,10 +11,10 @@
 namespace powerlab::engine {
 
 constexpr std::size_t kAlignment = 64;  // bytes: the widest vector, and a cache line
+constexpr std::int64_t kTailFloats = 64;
 
 // Returns floats that begin at a multiple of kAlignment, not yet written, with kTailFloats more behind them: vector
 // loads run past the end. Throws std::bad_alloc.
 std::shared_ptr<float[]> allocate_floats(std::int64_t count);
-constexpr std::int64_t kTailFloats = 64;
 
 }  // namespace powerlab::engine
