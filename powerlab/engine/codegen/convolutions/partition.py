@@ -5,8 +5,8 @@ The pixels of one register tile pass through the first-level cache; the weights 
 while all pixels pass over them: a register tile multiplies each weight with so many pixels that the second-level cache
 feeds it. The other half is for pixels, while all output channels pass over them.
 
-An image has as many planes as blocks of channels, and its pixels lie in as many places: a piece has no more of them than
-the processor sees go on.
+An image has as many planes as blocks of channels, and its pixels lie in as many places: a piece has no more of them
+than the processor sees go on.
 """
 
 from __future__ import annotations
