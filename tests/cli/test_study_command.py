@@ -18,6 +18,7 @@ from powerlab.domain.quantity import Provenance
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.runtime import memory
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.measure.output_check import OutputsDifferError
 from powerlab.studies.planning import plan_study
 from powerlab.studies.registry import STUDIES, find_study
@@ -253,5 +254,6 @@ def test_a_study_is_repeated_on_a_simulated_board(capsys, tmp_path, monkeypatch)
     assert status in {0, 1}
     document = json.loads(capsys.readouterr().out)
     ours = [row for row in document["rows"] if row["sweep_id"]]
-    assert [row["provenance"] for row in ours] == ["simulated"] * 2
+    precisions = 2 if choose_tier().halves else 1  # the engine computes on this processor
+    assert [row["provenance"] for row in ours] == ["simulated"] * 2 * precisions
     assert (tmp_path / "tegra-x1-alexnet.tex").stat().st_size > 1000

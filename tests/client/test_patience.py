@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from server_examples import PLAN
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Wait for nothing, and keep how long it would have been."""
     kept: list[float] = []
-    monkeypatch.setattr(patience_module.time, "sleep", kept.append)
+    monkeypatch.setattr(patience_module, "time", SimpleNamespace(sleep=kept.append))
     monkeypatch.setattr(patiently, "__defaults__", (kept.append, None))
     return kept
 

@@ -10,6 +10,8 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+_PATIENCE_S = 60.0
+
 
 @contextmanager
 def served(app: FastAPI, scheme: str = "http", **options: Any) -> Iterator[str]:
@@ -25,4 +27,5 @@ def served(app: FastAPI, scheme: str = "http", **options: Any) -> Iterator[str]:
     port = server.servers[0].sockets[0].getsockname()[1]
     yield f"{scheme}://127.0.0.1:{port}"
     server.should_exit = True
-    thread.join()
+    thread.join(_PATIENCE_S)
+    assert not thread.is_alive(), "the server does not end"

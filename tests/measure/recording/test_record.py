@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -135,7 +136,7 @@ def test_niced_others_are_background_and_niced_work_of_ones_own_is_not(monkeypat
 
     clock = [100.0]
     machine, own = Times(), Times()
-    monkeypatch.setattr(background_load.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(background_load, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(background_load.psutil, "cpu_times", lambda: machine)
     monkeypatch.setattr(background_load.psutil.Process, "cpu_times", lambda _: own)
     load = BackgroundLoad()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_starting_again_forgets_earlier_samples_and_stopping_twice_is_harmless()
 def test_a_clock_that_does_not_move_gives_no_second_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time must increase strictly: a value without a moment of its own is dropped and counted."""
     samples = poller.PolledSamples()
-    monkeypatch.setattr(time, "monotonic_ns", lambda: 1_000)
+    monkeypatch.setattr(poller, "time", SimpleNamespace(monotonic_ns=lambda: 1_000))
     for _ in range(3):
         poller._sample(PolledChannel(rail=RAIL, read=lambda: 2.0), samples)
     assert (samples.time_ns, samples.value, samples.failed_reads) == ([1_000], [2.0], 2)
