@@ -1,9 +1,13 @@
-// A convolution's sums in AMX: up to four vectors of 16 outputs x 16 pixels. Who includes this says before, as
-// POWERLAB_TILE_MULTIPLY, what words are made of.
+// A convolution's sums in AMX: up to four vectors of 16 outputs x 16 pixels, or two x twice 16. Who includes this says
+// before, as POWERLAB_TILE_MULTIPLY, what words are made of.
 //
 // A row of `a` is what a pixel reads of one kernel row: words that follow on each other in memory, of neighbouring
 // taps too where these are neighbours; pixels of a row lie a stride apart, so tiles are loaded from where the image
-// lies, and rows may overlap. Weights are whole blocks of 16 channels: their words are the rows of `b`.
+// lies, and rows may overlap. Weights are whole blocks of 16 channels: their words are the rows of `b`. They come from
+// the second-level cache, and what they are multiplied with from the first: two tiles of pixels load them once.
+//
+// Under a kernel of 1 x 1 a run of bytes is no more than a block, a quarter of a tile's row. There the words of several
+// blocks are gathered into rows, unless they follow on each other anyway, as features do.
 #pragma once
 
 #include "kernels/amx.hpp"
@@ -25,66 +29,168 @@ class Tiles {
     runs_ = neighbours ? 1 : s.kernel_w;
     run_ = (neighbours ? s.kernel_w : 1) * s.lanes;
     words_ = words_at_once(run_);
+    const int blocks = static_cast<int>(s.x.blocks / s.groups), all = blocks * s.lanes;
+    if (s.kernel_h * s.kernel_w > 1 || blocks == 1) return;
+    int together = s.x.plane == s.lanes || all > kMostWords || s.lanes != kGatheredWords ? 1 : kTileRows / s.lanes;
+    while (together > 1 && blocks % together) --together;
+    gathers_ = together > 1;
+    if (!gathers_ && s.x.plane != s.lanes) return;
+    row_ = true;
+    run_ = all;
+    words_ = gathers_ ? together * s.lanes : words_at_once(all);
   }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
   ~Tiles() {
-    if (pixels_) POWERLAB_TILE_RELEASE();
+    if (first_) POWERLAB_TILE_RELEASE();
   }
 
-  // For so many pixels: four tiles of sums, one of a, three of weights.
-  void configure(int pixels) {
-    if (pixels == pixels_) return;
-    pixels_ = pixels;
+  // Tiles 0 to 3 are sums, 4 and 5 are `a`, 6 and 7 weights. Of one tile of pixels there are up to four sums; where
+  // there is a second one (of more than 0 pixels), two of each, and its `a` is the other.
+  void configure(int first, int second) {
+    if (first == first_ && second == second_) return;
+    first_ = first;
+    second_ = second;
     TileConfig config;
     for (int tile = 0; tile < kTiles; ++tile) {
-      config.rows[tile] = static_cast<std::uint8_t>(tile < 5 ? pixels : words_);
-      config.row_bytes[tile] = static_cast<std::uint16_t>(tile == 4 ? 4 * words_ : kTileRowBytes);
+      const int pixels = tile == 5 || ((tile == 2 || tile == 3) && second > 0) ? second : first;
+      config.rows[tile] = static_cast<std::uint8_t>(tile < 6 ? pixels : words_);
+      const bool is_a = tile == 4 || tile == 5;
+      config.row_bytes[tile] = static_cast<std::uint16_t>(config.rows[tile] == 0 ? 0
+                                                          : is_a                 ? 4 * words_
+                                                                                 : kTileRowBytes);
     }
     POWERLAB_TILE_CONFIGURE(config);
   }
   int runs() const { return runs_; }
   int run() const { return run_; }
   int words() const { return words_; }
+  // Whether all blocks of a pixel are one run, and whether that is gathered.
+  bool row() const { return row_; }
+  bool gathers() const { return gathers_; }
+
+  // What pixels of `t` read, [multiplication][16 pixels][word]; `second`: whether they are those of the second tile.
+  template <typename T>
+  const float* gather(const T& t, int pixels, bool second) {
+    float* to = gathered_[second];
+    for (int block = 0; block < t.blocks; ++block) {
+      const int word = block * kGatheredWords;
+      float* row = to + word / words_ * kTileRows * words_ + word % words_;
+      const float* x = t.x + block * t.x_plane;
+      for (int p = 0; p < pixels; ++p, row += words_, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kGatheredWords);
+    }
+    return to;
+  }
 
  private:
-  int pixels_ = 0;
-  int runs_, run_, words_;  // runs of neighbouring words in a kernel row, words of a run and of a multiplication
+  static constexpr int kMostWords = 1024;   // that are gathered
+  static constexpr int kGatheredWords = 4;  // of a block: of bfloat16's eight it did not pay
+
+  int first_ = 0, second_ = 0;  // pixels
+  int runs_, run_, words_;      // runs of neighbouring words in a kernel row, words of a run and of a multiplication
+  bool row_ = false, gathers_ = false;
+  alignas(64) float gathered_[2][kTileRows * kMostWords];
 };
 
-// Sums of B vectors of outputs, in tiles 0 to B - 1. T: a tile of a step.
-template <int B, typename T>
-static inline __attribute__((always_inline)) void tile_sums(const T& t, const Tiles& tiles) {
+// Where a tile of pixels is read, and how far the second one is from it; in floats.
+struct TileSource {
+  const float* x;
+  std::int64_t second, pixel, step;  // from one pixel to the next, and from one multiplication to the next
+};
+
+// Sums of `kVectors` of outputs of a unit that has `unit`, the first of them `vector`: in tiles 0 to 3; of two tiles of
+// pixels (`kTwo`) in tiles 0 and 1, and 2 and 3. T: a tile of a step. What comes next is prefetched meanwhile:
+// `prefetch`, evenly.
+template <int kVectors, bool kTwo, typename T>
+static inline __attribute__((always_inline)) void tile_sums(const T& t, const TileSource& source, int vector, int unit,
+                                                            const char* prefetch, const Tiles& tiles) {
+  static_assert(kVectors <= (kTwo ? 2 : 4));
+  constexpr std::int64_t kLineBytes = 64;
   const int words = tiles.words(), parts = tiles.run() / words, runs = tiles.runs(), kernel_h = t.kernel_h;
-  const std::int64_t row_bytes = B * kTileRowBytes, pixel = 4 * t.x_pixel, weight_bytes = words * row_bytes;
+  const int blocks = tiles.row() ? 1 : t.blocks;
+  const std::int64_t row_bytes = unit * kTileRowBytes, pixel = 4 * source.pixel, weight_bytes = words * row_bytes;
+  const std::int64_t second = source.second, step = source.step;
+  const std::int64_t prefetch_step = words * t.prefetch_step;
   POWERLAB_TILE_ZERO(0);
-  if constexpr (B > 1) POWERLAB_TILE_ZERO(1);
-  if constexpr (B > 2) POWERLAB_TILE_ZERO(2);
-  if constexpr (B > 3) POWERLAB_TILE_ZERO(3);
-  const std::uint8_t* weights = reinterpret_cast<const std::uint8_t*>(t.weights);
-  for (int block = 0; block < t.blocks; ++block) {
+  if constexpr (kVectors > 1) POWERLAB_TILE_ZERO(1);
+  if constexpr (kTwo || kVectors > 2) POWERLAB_TILE_ZERO(2);
+  if constexpr (kTwo ? kVectors > 1 : kVectors > 3) POWERLAB_TILE_ZERO(3);
+  const std::uint8_t* weights = reinterpret_cast<const std::uint8_t*>(t.weights) + vector * kTileRowBytes;
+  for (int block = 0; block < blocks; ++block) {
     for (int ky = 0; ky < kernel_h; ++ky) {
       for (int run = 0; run < runs; ++run) {
-        const float* x = t.x + block * t.x_plane + ky * t.x_row + run * t.x_column;
-        for (int part = 0; part < parts; ++part, x += words, weights += weight_bytes) {
+        const float* x = source.x + block * t.x_plane + ky * t.x_row + run * t.x_column;
+        for (int part = 0; part < parts; ++part, x += step, weights += weight_bytes) {
           POWERLAB_TILE_LOAD(4, x, pixel);
-          POWERLAB_TILE_LOAD(5, weights, row_bytes);
-          POWERLAB_TILE_MULTIPLY(0, 4, 5);
-          if constexpr (B > 1) {
-            POWERLAB_TILE_LOAD(6, weights + kTileRowBytes, row_bytes);
-            POWERLAB_TILE_MULTIPLY(1, 4, 6);
+          POWERLAB_TILE_LOAD(6, weights, row_bytes);
+          POWERLAB_TILE_MULTIPLY(0, 4, 6);
+          if constexpr (kTwo) {
+            POWERLAB_TILE_LOAD(5, x + second, pixel);
+            POWERLAB_TILE_MULTIPLY(2, 5, 6);
           }
-          if constexpr (B > 2) {
-            POWERLAB_TILE_LOAD(7, weights + 2 * kTileRowBytes, row_bytes);
-            POWERLAB_TILE_MULTIPLY(2, 4, 7);
+          if constexpr (kVectors > 1) {
+            POWERLAB_TILE_LOAD(7, weights + kTileRowBytes, row_bytes);
+            POWERLAB_TILE_MULTIPLY(1, 4, 7);
           }
-          if constexpr (B > 3) {
-            POWERLAB_TILE_LOAD(5, weights + 3 * kTileRowBytes, row_bytes);
-            POWERLAB_TILE_MULTIPLY(3, 4, 5);
+          if constexpr (kTwo && kVectors > 1) POWERLAB_TILE_MULTIPLY(3, 5, 7);
+          if constexpr (!kTwo && kVectors > 2) {
+            POWERLAB_TILE_LOAD(6, weights + 2 * kTileRowBytes, row_bytes);
+            POWERLAB_TILE_MULTIPLY(2, 4, 6);
           }
+          if constexpr (!kTwo && kVectors > 3) {
+            POWERLAB_TILE_LOAD(7, weights + 3 * kTileRowBytes, row_bytes);
+            POWERLAB_TILE_MULTIPLY(3, 4, 7);
+          }
+          __builtin_prefetch(prefetch, 0, 2);
+          __builtin_prefetch(prefetch + kLineBytes, 0, 2);  // few tiles: a step is more than a line
+          prefetch += prefetch_step;
         }
       }
     }
+  }
+}
+
+// The sums of a unit's vectors of outputs, [vector][16 pixels][16], of one tile of pixels.
+template <int kVectors, typename T, typename Sum>
+static inline __attribute__((always_inline)) void sums_of(const T& t, int pixels, Sum* sums, Tiles& tiles) {
+  constexpr int kSums = kTileRows * kWidth;
+  TileSource source = {t.x, 0, t.x_pixel, tiles.words()};
+  if (tiles.gathers()) source = {tiles.gather(t, pixels, false), 0, tiles.words(), kTileRows * tiles.words()};
+  tiles.configure(pixels, 0);
+  tile_sums<kVectors, false>(t, source, 0, kVectors, t.prefetch, tiles);
+  POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
+  if constexpr (kVectors > 1) POWERLAB_TILE_STORE(1, sums + kSums, kTileRowBytes);
+  if constexpr (kVectors > 2) POWERLAB_TILE_STORE(2, sums + 2 * kSums, kTileRowBytes);
+  if constexpr (kVectors > 3) POWERLAB_TILE_STORE(3, sums + 3 * kSums, kTileRowBytes);
+}
+
+// The same of two, which read the same weights: two vectors of both at a time.
+template <int kVectors, typename T, typename Sum>
+static inline __attribute__((always_inline)) void sums_of_two(const T& first, int first_pixels, const T& second,
+                                                              int second_pixels, Sum* sums, Sum* second_sums,
+                                                              Tiles& tiles) {
+  constexpr int kSums = kTileRows * kWidth;
+  TileSource source = {first.x, second.x - first.x, first.x_pixel, tiles.words()};
+  if (tiles.gathers()) {
+    const float* x = tiles.gather(first, first_pixels, false);
+    source = {x, tiles.gather(second, second_pixels, true) - x, tiles.words(), kTileRows * tiles.words()};
+  }
+  tiles.configure(first_pixels, second_pixels);
+  tile_sums < kVectors<2 ? 1 : 2, true>(first, source, 0, kVectors, first.prefetch, tiles);
+  POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
+  POWERLAB_TILE_STORE(2, second_sums, kTileRowBytes);
+  if constexpr (kVectors > 1) {
+    POWERLAB_TILE_STORE(1, sums + kSums, kTileRowBytes);
+    POWERLAB_TILE_STORE(3, second_sums + kSums, kTileRowBytes);
+  }
+  if constexpr (kVectors > 2) {
+    tile_sums<kVectors - 2, true>(first, source, 2, kVectors, second.prefetch, tiles);
+    POWERLAB_TILE_STORE(0, sums + 2 * kSums, kTileRowBytes);
+    POWERLAB_TILE_STORE(2, second_sums + 2 * kSums, kTileRowBytes);
+  }
+  if constexpr (kVectors > 3) {
+    POWERLAB_TILE_STORE(1, sums + 3 * kSums, kTileRowBytes);
+    POWERLAB_TILE_STORE(3, second_sums + 3 * kSums, kTileRowBytes);
   }
 }
 

@@ -107,6 +107,7 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
     run_byte_tile<F, N>(t, count, pixels, registers);
     if constexpr (F) {
       if (s.function != kNoFunction) {
+        end_byte_tiles<F, N>(count, registers);
         POWERLAB_BASE_TIER::finish_tile(s, {reinterpret_cast<float*>(out), s.out.plane, s.out.pixel,
                                             static_cast<std::int64_t>(count), run * pixels});
       }
@@ -117,6 +118,7 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
     y = 0;
     ++n;
   }
+  end_byte_tiles<F, N>(count, registers);
 }
 
 template <bool F, int N = 1>

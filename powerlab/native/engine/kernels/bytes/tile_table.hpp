@@ -33,5 +33,7 @@ template <bool F, int N>
 static inline void run_byte_tile(ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles&) {
   kByteTiles<F, N>.at[(vectors - 1) * kByteTilePixels<N> + (pixels - 1)](t);
 }
+template <bool F, int N>
+static inline void end_byte_tiles(std::int64_t, ByteTiles&) {}
 
 }  // namespace powerlab::engine::POWERLAB_TIER

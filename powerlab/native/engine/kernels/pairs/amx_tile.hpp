@@ -1,4 +1,4 @@
-// The tile of conv_pairs.hpp in AMX: up to four vectors of 16 outputs x 16 pixels.
+// The tile of conv_pairs.hpp in AMX: up to four vectors of 16 outputs x 16 pixels, two at a time.
 #pragma once
 
 #define POWERLAB_TILE_MULTIPLY POWERLAB_TILE_MULTIPLY_PAIRS
@@ -7,26 +7,46 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-using PairTiles = Tiles;
+// A tile waits for the next one, so that two go together.
+struct PairTiles : Tiles {
+  using Tiles::Tiles;
+  PairTile waiting;
+  int pixels = 0;  // of the one that waits; 0: there is none
+};
 
-template <int B>
-static __attribute__((noinline)) void amx_tile(const PairTile& t, float* sums, PairTiles& tiles) {
-  constexpr int kTileFloats = kTileRows * kWidth;
-  tile_sums<B>(t, tiles);
-  POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
-  if constexpr (B > 1) POWERLAB_TILE_STORE(1, sums + kTileFloats, kTileRowBytes);
-  if constexpr (B > 2) POWERLAB_TILE_STORE(2, sums + 2 * kTileFloats, kTileRowBytes);
-  if constexpr (B > 3) POWERLAB_TILE_STORE(3, sums + 3 * kTileFloats, kTileRowBytes);
+// The tile that waits, and the next one; null: there is none.
+template <bool F, int B>
+static __attribute__((noinline)) void amx_tile(const PairTile* next, int pixels, PairTiles& tiles) {
+  alignas(64) float sums[2][B * kTileRows * kWidth];
+  if (next) {
+    sums_of_two<B>(tiles.waiting, tiles.pixels, *next, pixels, sums[0], sums[1], tiles);
+    pair_finish_sums<F>(tiles.waiting, sums[0], B, tiles.pixels, kTileRows);
+    pair_finish_sums<F>(*next, sums[1], B, pixels, kTileRows);
+  } else {
+    sums_of<B>(tiles.waiting, tiles.pixels, sums[0], tiles);
+    pair_finish_sums<F>(tiles.waiting, sums[0], B, tiles.pixels, kTileRows);
+  }
+  tiles.pixels = 0;
+}
+
+template <bool F>
+static inline void run_pair_tiles(const PairTile* next, std::int64_t vectors, std::int64_t pixels, PairTiles& tiles) {
+  constexpr void (*kTilesOf[])(const PairTile*, int, PairTiles&) = {amx_tile<F, 1>, amx_tile<F, 2>, amx_tile<F, 3>,
+                                                                    amx_tile<F, 4>};
+  kTilesOf[vectors - 1](next, static_cast<int>(pixels), tiles);
 }
 
 template <bool F>
 static inline void run_pair_tile(const PairTile& t, std::int64_t vectors, std::int64_t pixels, PairTiles& tiles) {
-  constexpr void (*kTilesOf[])(const PairTile&, float*, PairTiles&) = {amx_tile<1>, amx_tile<2>, amx_tile<3>,
-                                                                       amx_tile<4>};
-  alignas(64) float sums[kPairTileBlocks * kTileRows * kWidth];
-  tiles.configure(static_cast<int>(pixels));
-  kTilesOf[vectors - 1](t, sums, tiles);
-  pair_finish_sums<F>(t, sums, static_cast<int>(vectors), static_cast<int>(pixels), kTileRows);
+  if (tiles.pixels) return run_pair_tiles<F>(&t, vectors, pixels, tiles);
+  tiles.waiting = t;
+  tiles.pixels = static_cast<int>(pixels);
+}
+
+// Those of a unit that are still to be computed.
+template <bool F>
+static inline void end_pair_tiles(std::int64_t vectors, PairTiles& tiles) {
+  if (tiles.pixels) run_pair_tiles<F>(nullptr, vectors, 0, tiles);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

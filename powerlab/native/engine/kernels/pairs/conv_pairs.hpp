@@ -90,6 +90,7 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
     run_pair_tile<F>(t, last - first, pixels, registers);
     if (filling) pair_fill(t, static_cast<int>(last - first), filling, pixels);
   }
+  end_pair_tiles<F>(last - first, registers);
 }
 
 template <bool F>

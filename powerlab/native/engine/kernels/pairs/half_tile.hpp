@@ -116,5 +116,7 @@ static inline void run_pair_tile(const PairTile& t, std::int64_t vectors, std::i
   kHalfTiles.at[(halves - 1) * kPairTilePixels + (pixels - 1)](t, sums);
   pair_finish_sums<F>(t, sums, static_cast<int>(vectors), static_cast<int>(pixels), static_cast<int>(pixels));
 }
+template <bool F>
+static inline void end_pair_tiles(std::int64_t, PairTiles&) {}
 
 }  // namespace powerlab::engine::POWERLAB_TIER

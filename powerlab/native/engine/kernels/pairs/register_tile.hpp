@@ -78,5 +78,7 @@ template <bool F>
 static inline void run_pair_tile(const PairTile& t, std::int64_t vectors, std::int64_t pixels, PairTiles&) {
   kPairTiles<F>.at[(vectors - 1) * kPairTilePixels + (pixels - 1)](t);
 }
+template <bool F>
+static inline void end_pair_tiles(std::int64_t, PairTiles&) {}
 
 }  // namespace powerlab::engine::POWERLAB_TIER
