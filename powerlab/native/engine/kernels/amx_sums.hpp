@@ -169,14 +169,14 @@ template <int kVectors, typename T, typename Sum>
 static inline __attribute__((always_inline)) void sums_of_two(const T& first, int first_pixels, const T& second,
                                                               int second_pixels, Sum* sums, Sum* second_sums,
                                                               Tiles& tiles) {
-  constexpr int kSums = kTileRows * kWidth;
+  constexpr int kSums = kTileRows * kWidth, kFirst = kVectors < 2 ? 1 : 2;  // vectors that go first
   TileSource source = {first.x, second.x - first.x, first.x_pixel, tiles.words()};
   if (tiles.gathers()) {
     const float* x = tiles.gather(first, first_pixels, false);
     source = {x, tiles.gather(second, second_pixels, true) - x, tiles.words(), kTileRows * tiles.words()};
   }
   tiles.configure(first_pixels, second_pixels);
-  tile_sums < kVectors<2 ? 1 : 2, true>(first, source, 0, kVectors, first.prefetch, tiles);
+  tile_sums<kFirst, true>(first, source, 0, kVectors, first.prefetch, tiles);
   POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
   POWERLAB_TILE_STORE(2, second_sums, kTileRowBytes);
   if constexpr (kVectors > 1) {
