@@ -1,5 +1,5 @@
 // A convolution's sums in AMX: up to four vectors of 16 outputs x 16 pixels, or two x twice 16. Who includes this says
-// before, as POWERLAB_TILE_MULTIPLY, what words are made of.
+// before, as POWERLAB_TILE_MULTIPLY, what words are made of, and as POWERLAB_TILE_BEGIN what sums begin with.
 //
 // A row of `a` is what a pixel reads of one kernel row: words that follow on each other in memory, of neighbouring
 // taps too where these are neighbours; pixels of a row lie a stride apart, so tiles are loaded from where the image
@@ -7,7 +7,10 @@
 // the second-level cache, and what they are multiplied with from the first: two tiles of pixels load them once.
 //
 // Under a kernel of 1 x 1 a run of bytes is no more than a block, a quarter of a tile's row. There the words of several
-// blocks are gathered into rows, unless they follow on each other anyway, as features do.
+// blocks are gathered into rows before (bytes/amx_tile.hpp), unless they follow on each other anyway, as features do.
+//
+// Tiles of sums are multiplied in the background: what the former ones become is computed behind the multiplications
+// of the next ones, and before these are stored.
 #pragma once
 
 #include "kernels/amx.hpp"
@@ -69,57 +72,57 @@ class Tiles {
   bool row() const { return row_; }
   bool gathers() const { return gathers_; }
 
-  // What pixels of `t` read, [multiplication][16 pixels][word]; `second`: whether they are those of the second tile.
-  template <typename T>
-  const float* gather(const T& t, int pixels, bool second) {
-    float* to = gathered_[second];
-    for (int block = 0; block < t.blocks; ++block) {
-      const int word = block * kGatheredWords;
-      float* row = to + word / words_ * kTileRows * words_ + word % words_;
-      const float* x = t.x + block * t.x_plane;
-      for (int p = 0; p < pixels; ++p, row += words_, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kGatheredWords);
-    }
-    return to;
-  }
-
- private:
-  static constexpr int kMostWords = 1024;   // that are gathered
+ protected:
+  static constexpr int kMostWords = 1024;   // of a pixel, that are gathered
   static constexpr int kGatheredWords = 4;  // of a block: of bfloat16's eight it did not pay
 
+ private:
   int first_ = 0, second_ = 0;  // pixels
   int runs_, run_, words_;      // runs of neighbouring words in a kernel row, words of a run and of a multiplication
   bool row_ = false, gathers_ = false;
-  alignas(64) float gathered_[2][kTileRows * kMostWords];
 };
 
-// Where a tile of pixels is read, and how far the second one is from it; in floats.
-struct TileSource {
-  const float* x;
-  std::int64_t second, pixel, step;  // from one pixel to the next, and from one multiplication to the next
+// A tile waits for the next one, so that two go together.
+template <typename Tile>
+struct WaitingTiles : Tiles {
+  using Tiles::Tiles;
+  Tile waiting;
+  int pixels = 0;  // of the one that waits; 0: there is none
+
+  // Has `t` wait, or returns false where one waits already.
+  bool wait(const Tile& t, int count) {
+    if (pixels) return false;
+    waiting = t;
+    pixels = count;
+    return true;
+  }
 };
 
 // Sums of `kVectors` of outputs of a unit that has `unit`, the first of them `vector`: in tiles 0 to 3; of two tiles of
-// pixels (`kTwo`) in tiles 0 and 1, and 2 and 3. T: a tile of a step. What comes next is prefetched meanwhile:
-// `prefetch`, evenly.
+// pixels (`kTwo`, the other one `second` floats on) in tiles 0 and 1, and 2 and 3. T: a tile of a step. What comes next
+// is prefetched meanwhile: `prefetch`, evenly.
 template <int kVectors, bool kTwo, typename T>
-static inline __attribute__((always_inline)) void tile_sums(const T& t, const TileSource& source, int vector, int unit,
+static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int64_t second, int vector, int unit,
                                                             const char* prefetch, const Tiles& tiles) {
   static_assert(kVectors <= (kTwo ? 2 : 4));
   constexpr std::int64_t kLineBytes = 64;
   const int words = tiles.words(), parts = tiles.run() / words, runs = tiles.runs(), kernel_h = t.kernel_h;
   const int blocks = tiles.row() ? 1 : t.blocks;
-  const std::int64_t row_bytes = unit * kTileRowBytes, pixel = 4 * source.pixel, weight_bytes = words * row_bytes;
-  const std::int64_t second = source.second, step = source.step;
+  const std::int64_t row_bytes = unit * kTileRowBytes, weight_bytes = words * row_bytes;
+  const std::int64_t pixel = 4 * (tiles.gathers() ? words : t.x_pixel),
+                     step = tiles.gathers() ? kTileRows * words : words;
   const std::int64_t prefetch_step = words * t.prefetch_step;
-  POWERLAB_TILE_ZERO(0);
-  if constexpr (kVectors > 1) POWERLAB_TILE_ZERO(1);
-  if constexpr (kTwo || kVectors > 2) POWERLAB_TILE_ZERO(2);
-  if constexpr (kTwo ? kVectors > 1 : kVectors > 3) POWERLAB_TILE_ZERO(3);
+  POWERLAB_TILE_BEGIN(0, t, vector);
+  if constexpr (kVectors > 1) POWERLAB_TILE_BEGIN(1, t, vector + 1);
+  if constexpr (kTwo) POWERLAB_TILE_BEGIN(2, t, vector);
+  if constexpr (kTwo && kVectors > 1) POWERLAB_TILE_BEGIN(3, t, vector + 1);
+  if constexpr (!kTwo && kVectors > 2) POWERLAB_TILE_BEGIN(2, t, vector + 2);
+  if constexpr (!kTwo && kVectors > 3) POWERLAB_TILE_BEGIN(3, t, vector + 3);
   const std::uint8_t* weights = reinterpret_cast<const std::uint8_t*>(t.weights) + vector * kTileRowBytes;
   for (int block = 0; block < blocks; ++block) {
     for (int ky = 0; ky < kernel_h; ++ky) {
       for (int run = 0; run < runs; ++run) {
-        const float* x = source.x + block * t.x_plane + ky * t.x_row + run * t.x_column;
+        const float* x = t.x + block * t.x_plane + ky * t.x_row + run * t.x_column;
         for (int part = 0; part < parts; ++part, x += step, weights += weight_bytes) {
           POWERLAB_TILE_LOAD(4, x, pixel);
           POWERLAB_TILE_LOAD(6, weights, row_bytes);
@@ -150,48 +153,62 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, const Ti
   }
 }
 
-// The sums of a unit's vectors of outputs, [vector][16 pixels][16], of one tile of pixels.
-template <int kVectors, typename T, typename Sum>
-static inline __attribute__((always_inline)) void sums_of(const T& t, int pixels, Sum* sums, Tiles& tiles) {
-  constexpr int kSums = kTileRows * kWidth;
-  TileSource source = {t.x, 0, t.x_pixel, tiles.words()};
-  if (tiles.gathers()) source = {tiles.gather(t, pixels, false), 0, tiles.words(), kTileRows * tiles.words()};
+constexpr int kTileSums = kTileRows * kWidth;
+
+// A number that a template is made for.
+template <int N>
+struct Count {};
+
+// Computes a unit's vectors of outputs of one tile of pixels. finish(tile, pixels, first vector, vectors, sums) makes
+// results of sums, [vector][16 pixels][16]; how many vectors is a constant's type.
+template <int kVectors, typename Sum, typename T, typename Finish>
+static inline __attribute__((always_inline)) void run_one(const T& t, int pixels, Tiles& tiles, Finish finish) {
+  alignas(64) Sum sums[kVectors * kTileSums];
   tiles.configure(pixels, 0);
-  tile_sums<kVectors, false>(t, source, 0, kVectors, t.prefetch, tiles);
+  tile_sums<kVectors, false>(t, 0, 0, kVectors, t.prefetch, tiles);
   POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
-  if constexpr (kVectors > 1) POWERLAB_TILE_STORE(1, sums + kSums, kTileRowBytes);
-  if constexpr (kVectors > 2) POWERLAB_TILE_STORE(2, sums + 2 * kSums, kTileRowBytes);
-  if constexpr (kVectors > 3) POWERLAB_TILE_STORE(3, sums + 3 * kSums, kTileRowBytes);
+  if constexpr (kVectors > 1) POWERLAB_TILE_STORE(1, sums + kTileSums, kTileRowBytes);
+  if constexpr (kVectors > 2) POWERLAB_TILE_STORE(2, sums + 2 * kTileSums, kTileRowBytes);
+  if constexpr (kVectors > 3) POWERLAB_TILE_STORE(3, sums + 3 * kTileSums, kTileRowBytes);
+  finish(t, pixels, 0, Count<kVectors>{}, sums);
 }
 
-// The same of two, which read the same weights: two vectors of both at a time.
-template <int kVectors, typename T, typename Sum>
-static inline __attribute__((always_inline)) void sums_of_two(const T& first, int first_pixels, const T& second,
-                                                              int second_pixels, Sum* sums, Sum* second_sums,
-                                                              Tiles& tiles) {
-  constexpr int kSums = kTileRows * kWidth, kFirst = kVectors < 2 ? 1 : 2;  // vectors that go first
-  TileSource source = {first.x, second.x - first.x, first.x_pixel, tiles.words()};
-  if (tiles.gathers()) {
-    const float* x = tiles.gather(first, first_pixels, false);
-    source = {x, tiles.gather(second, second_pixels, true) - x, tiles.words(), kTileRows * tiles.words()};
-  }
+// The same of two tiles, which read the same weights: two vectors of both at a time.
+template <int kVectors, typename Sum, typename T, typename Finish>
+static inline __attribute__((always_inline)) void run_two(const T& first, int first_pixels, const T& second,
+                                                          int second_pixels, Tiles& tiles, Finish finish) {
+  constexpr int kFirst = kVectors < 2 ? 1 : 2, kLast = kVectors - kFirst;  // vectors that go first, and then
+  alignas(64) Sum sums[2][2][2 * kTileSums];
+  const std::int64_t apart = second.x - first.x;
+  const auto store = [&](Sum(&to)[2][2 * kTileSums], bool both) __attribute__((always_inline)) {
+    POWERLAB_TILE_STORE(0, to[0], kTileRowBytes);
+    POWERLAB_TILE_STORE(2, to[1], kTileRowBytes);
+    if (!both) return;
+    POWERLAB_TILE_STORE(1, to[0] + kTileSums, kTileRowBytes);
+    POWERLAB_TILE_STORE(3, to[1] + kTileSums, kTileRowBytes);
+  };
   tiles.configure(first_pixels, second_pixels);
-  tile_sums<kFirst, true>(first, source, 0, kVectors, first.prefetch, tiles);
-  POWERLAB_TILE_STORE(0, sums, kTileRowBytes);
-  POWERLAB_TILE_STORE(2, second_sums, kTileRowBytes);
-  if constexpr (kVectors > 1) {
-    POWERLAB_TILE_STORE(1, sums + kSums, kTileRowBytes);
-    POWERLAB_TILE_STORE(3, second_sums + kSums, kTileRowBytes);
+  tile_sums<kFirst, true>(first, apart, 0, kVectors, first.prefetch, tiles);
+  store(sums[0], kFirst > 1);
+  if constexpr (kLast > 0) tile_sums<kLast, true>(first, apart, 2, kVectors, second.prefetch, tiles);
+  finish(first, first_pixels, 0, Count<kFirst>{}, sums[0][0]);
+  finish(second, second_pixels, 0, Count<kFirst>{}, sums[0][1]);
+  if constexpr (kLast > 0) {
+    store(sums[1], kLast > 1);
+    finish(first, first_pixels, 2, Count<kLast>{}, sums[1][0]);
+    finish(second, second_pixels, 2, Count<kLast>{}, sums[1][1]);
   }
-  if constexpr (kVectors > 2) {
-    tile_sums<kVectors - 2, true>(first, source, 2, kVectors, second.prefetch, tiles);
-    POWERLAB_TILE_STORE(0, sums + 2 * kSums, kTileRowBytes);
-    POWERLAB_TILE_STORE(2, second_sums + 2 * kSums, kTileRowBytes);
-  }
-  if constexpr (kVectors > 3) {
-    POWERLAB_TILE_STORE(1, sums + 3 * kSums, kTileRowBytes);
-    POWERLAB_TILE_STORE(3, second_sums + 3 * kSums, kTileRowBytes);
-  }
+}
+
+// A unit of `kVectors` of the tile that waits, and of the next one; null: there is none.
+template <int kVectors, typename Sum, typename T, typename Finish>
+static inline __attribute__((always_inline)) void run_waiting(const T* next, int pixels, WaitingTiles<T>& tiles,
+                                                              Finish finish) {
+  if (next)
+    run_two<kVectors, Sum>(tiles.waiting, tiles.pixels, *next, pixels, tiles, finish);
+  else
+    run_one<kVectors, Sum>(tiles.waiting, tiles.pixels, tiles, finish);
+  tiles.pixels = 0;
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -3,6 +3,8 @@
 #pragma once
 
 #define POWERLAB_TILE_MULTIPLY POWERLAB_TILE_MULTIPLY_BYTES
+// Rows of no stride: every pixel's sums begin with the same numbers.
+#define POWERLAB_TILE_BEGIN(tile, t, vector) POWERLAB_TILE_LOAD(tile, (t).bias + 2 * (vector) * kWidth, 0)
 #include "kernels/amx_sums.hpp"
 #include "kernels/bytes/byte_tile.hpp"
 
@@ -11,90 +13,128 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// A tile waits for the next one, so that two go together.
-struct ByteTiles : Tiles {
-  using Tiles::Tiles;
-  ByteTile waiting;
-  int pixels = 0;  // of the one that waits; 0: there is none
+// Gathered words of a chunk of tiles stay for all units of outputs.
+class ByteTiles : public WaitingTiles<ByteTile> {
+ public:
+  using WaitingTiles::WaitingTiles;
+
+  // How many of `tiles` go through all units before the next ones: what is gathered has room for so many, in pairs.
+  std::int64_t at_once(std::int64_t tiles) const {
+    if (!gathers()) return tiles;
+    const std::int64_t most = kGathered / (kTileRows * run()), chunks = (tiles + most - 1) / most;
+    return chunks < 2 ? tiles : ((tiles + chunks - 1) / chunks + 1) / 2 * 2;
+  }
+  // A unit begins: of which group, and with which of a step's tiles.
+  void begin(std::int64_t group, std::int64_t tile) {
+    next_ = 0;
+    if (group == group_ && tile == tile_) return;
+    group_ = group;
+    tile_ = tile;
+    known_ = 0;
+  }
+  // Has a tile read its words where they are gathered, [multiplication][16 pixels][word], if they are.
+  void place(ByteTile& t, int pixels) {
+    if (!gathers()) return;
+    float* to = gathered_ + next_ * kTileRows * run();
+    if (next_++ == known_) {
+      ++known_;
+      const int words = this->words();
+      for (int block = 0; block < t.blocks; ++block) {
+        const int word = block * kGatheredWords;
+        float* row = to + word / words * kTileRows * words + word % words;
+        const float* x = t.x + block * t.x_plane;
+        for (int p = 0; p < pixels; ++p, row += words, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kGatheredWords);
+      }
+      read_anew();  // instructions that load tiles do not tell the compiler that they read memory
+    }
+    t.x = to;
+  }
+
+ private:
+  static constexpr std::int64_t kGathered = 2 * kTileRows * kMostWords;
+
+  std::int64_t group_ = -1, tile_ = -1;
+  std::int64_t next_ = 0, known_ = 0;  // of the chunk's tiles: the next one, and how many are gathered
+  alignas(64) float gathered_[kGathered];
 };
 
-constexpr int kTileSums = kTileRows * kWidth;
-
-// What the sums of B vectors become.
+// What the sums of B vectors become, in which bias is already.
 template <bool F, bool S, int B>
-static inline __attribute__((always_inline)) void amx_finish(const ByteTile& tile, const std::int32_t* sums,
-                                                             int pixels) {
-  ByteTile t = tile;
-  if (!F && t.out_pixel == kBlockBytes) {  // four pixels of a block are one store
-    static_assert(F || kBlockVectors == 1);
-    for (int b = 0; b < B; ++b, t.bias += 2 * kWidth) {
-      t.out = tile.out + b * t.out_plane;
-      if (tile.residual) t.residual = tile.residual + b * t.residual_plane;
-      const IVec begin = load_ints(t.bias);
-      const std::int32_t* at = sums + b * kTileSums;
-      int p = 0;
-      for (; p + 4 <= pixels; p += 4, at += 4 * kWidth, t.out += 4 * t.out_pixel) {
-        IVec acc[1][4];
-        POWERLAB_UNROLL
-        for (int q = 0; q < 4; ++q) acc[0][q] = begin + load_ints(at + q * kWidth);
-        byte_finish<F, S, 1, 4>(acc, t);
-        if (t.residual) t.residual += 4 * t.residual_pixel;
-      }
-      for (; p < pixels; ++p, at += kWidth, t.out += t.out_pixel) {
-        IVec acc[1][1] = {{begin + load_ints(at)}};
-        byte_finish<F, S, 1, 1>(acc, t);
-        if (t.residual) t.residual += t.residual_pixel;
-      }
+static inline __attribute__((always_inline)) void amx_finish(ByteTile t, int pixels, const std::int32_t* sums) {
+  // The next P pixels of V vectors.
+  const auto pixels_of = [&]<int V, int P>(Count<V>, Count<P>) __attribute__((always_inline)) {
+    IVec acc[V][P];
+    POWERLAB_UNROLL
+    for (int b = 0; b < V; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = load_ints(sums + b * kTileSums + p * kWidth);
     }
+    byte_finish<F, S, V, P>(acc, t);
+    sums += P * kWidth;
+    t.out += P * t.out_pixel;
+    if (t.residual) t.residual += P * t.residual_pixel;
+  };
+  if (F || t.out_pixel != kBlockBytes) {
+    for (int p = 0; p + 2 <= pixels; p += 2) pixels_of(Count<B>{}, Count<2>{});
+    if (pixels % 2) pixels_of(Count<B>{}, Count<1>{});
     return;
   }
-  for (int p = 0; p < pixels; ++p, t.out += t.out_pixel) {
-    IVec acc[B][1];
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b)
-      acc[b][0] = load_ints(t.bias + 2 * b * kWidth) + load_ints(sums + b * kTileSums + p * kWidth);
-    byte_finish<F, S, B, 1>(acc, t);
-    if (t.residual) t.residual += t.residual_pixel;
+  static_assert(F || kBlockVectors == 1);
+  const ByteTile first = t;
+  const std::int32_t* const all = sums;
+  for (int b = 0; b < B; ++b, t.bias += 2 * kWidth) {  // four pixels of a block are one store
+    sums = all + b * kTileSums;
+    t.out = first.out + b * t.out_plane;
+    if (t.residual) t.residual = first.residual + b * t.residual_plane;
+    for (int p = 0; p + 4 <= pixels; p += 4) pixels_of(Count<1>{}, Count<4>{});
+    switch (pixels % 4) {
+      case 3:
+        pixels_of(Count<1>{}, Count<3>{});
+        break;
+      case 2:
+        pixels_of(Count<1>{}, Count<2>{});
+        break;
+      case 1:
+        pixels_of(Count<1>{}, Count<1>{});
+        break;
+      default:
+        break;
+    }
   }
 }
 template <bool F, int B>
-static __attribute__((noinline)) void amx_finish(const ByteTile& t, const std::int32_t* sums, int pixels) {
-  t.requantize.slope == 1 ? amx_finish<F, false, B>(t, sums, pixels) : amx_finish<F, true, B>(t, sums, pixels);
+static __attribute__((noinline)) void amx_finish(const ByteTile& tile, int pixels, int first,
+                                                 const std::int32_t* sums) {
+  ByteTile t = tile;
+  t.bias += 2 * first * kWidth;
+  t.out += F ? first * t.out_plane : byte_place(tile, first, t.out_plane);
+  if (t.residual) t.residual += byte_place(tile, first, t.residual_plane);
+  t.first_vector += first;
+  t.requantize.slope == 1 ? amx_finish<F, false, B>(t, pixels, sums) : amx_finish<F, true, B>(t, pixels, sums);
 }
 
-// The tile that waits, and the next one; null: there is none.
 template <bool F, int B>
 static __attribute__((noinline)) void amx_tile(const ByteTile* next, int pixels, ByteTiles& tiles) {
-  alignas(64) std::int32_t sums[2][B * kTileSums];
-  if (next) {
-    sums_of_two<B>(tiles.waiting, tiles.pixels, *next, pixels, sums[0], sums[1], tiles);
-    amx_finish<F, B>(tiles.waiting, sums[0], tiles.pixels);
-    amx_finish<F, B>(*next, sums[1], pixels);
-  } else {
-    sums_of<B>(tiles.waiting, tiles.pixels, sums[0], tiles);
-    amx_finish<F, B>(tiles.waiting, sums[0], tiles.pixels);
-  }
-  tiles.pixels = 0;
+  run_waiting<B, std::int32_t>(next, pixels, tiles,
+                               []<int N>(const ByteTile& t, int count, int first, Count<N>, const std::int32_t* sums) {
+                                 amx_finish<F, N>(t, count, first, sums);
+                               });
 }
+template <bool F>
+constexpr void (*kAmxTiles[])(const ByteTile*, int, ByteTiles&) = {amx_tile<F, 1>, amx_tile<F, 2>, amx_tile<F, 3>,
+                                                                   amx_tile<F, 4>};
 
 template <bool F, int N>
-static inline void run_byte_tiles(const ByteTile* next, std::int64_t vectors, std::int64_t pixels, ByteTiles& tiles) {
-  constexpr void (*kTilesOf[])(const ByteTile*, int, ByteTiles&) = {amx_tile<F, 1>, amx_tile<F, 2>, amx_tile<F, 3>,
-                                                                    amx_tile<F, 4>};
-  kTilesOf[vectors - 1](next, static_cast<int>(pixels), tiles);
-}
-
-template <bool F, int N>
-static inline void run_byte_tile(const ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles& tiles) {
-  if (tiles.pixels) return run_byte_tiles<F, N>(&t, vectors, pixels, tiles);
-  tiles.waiting = t;
-  tiles.pixels = static_cast<int>(pixels);
+static inline void run_byte_tile(ByteTile t, std::int64_t vectors, std::int64_t pixels, ByteTiles& tiles) {
+  const int count = static_cast<int>(pixels);
+  tiles.place(t, count);
+  if (!tiles.wait(t, count)) kAmxTiles<F>[vectors - 1](&t, count, tiles);
 }
 
 // Those of a unit that are still to be computed.
 template <bool F, int N>
 static inline void end_byte_tiles(std::int64_t vectors, ByteTiles& tiles) {
-  if (tiles.pixels) run_byte_tiles<F, N>(nullptr, vectors, 0, tiles);
+  if (tiles.pixels) kAmxTiles<F>[vectors - 1](nullptr, 0, tiles);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

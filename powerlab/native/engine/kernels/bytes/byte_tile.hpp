@@ -82,37 +82,59 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
 #if defined(__AVX512F__)
   if constexpr (!F) {
     const auto multiplier = [&](int b) { return load_unaligned(t.bias + (2 * b + 1) * kWidth); };
+    typedef long long Halves __attribute__((vector_size(64)));
     // Of pixel p, the blocks' bytes.
     const auto store_blocks = [&](int p) __attribute__((always_inline)) {
       std::uint8_t* out = t.out + p * out_pixel;
       Vec steps[B];
       POWERLAB_UNROLL
       for (int b = 0; b < B; ++b) steps[b] = steps_of(b, p, multiplier(b));
-      typedef long long Halves __attribute__((vector_size(64)));
       const Halves bytes = (Halves)packed(steps, r);
       store_block(out, (Block)__builtin_shufflevector(bytes, bytes, 0, 1));
       if constexpr (B > 1) store_block(out + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 2, 3));
       if constexpr (B > 2) store_block(out + 2 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 4, 5));
       if constexpr (B > 3) store_block(out + 3 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
     };
-    if constexpr (P >= 4) {
-      if (out_pixel == kBlockBytes) {  // four pixels of a block are one store
+    // Of pixel p and the next one, the bytes of two blocks.
+    [[maybe_unused]] const auto store_two = [&](int p) __attribute__((always_inline)) {
+      std::uint8_t *out = t.out + p * out_pixel, *next = out + out_pixel;
+      const Vec steps[] = {steps_of(0, p, multiplier(0)), steps_of(B - 1, p, multiplier(B - 1)),
+                           steps_of(0, p + 1, multiplier(0)), steps_of(B - 1, p + 1, multiplier(B - 1))};
+      const Halves bytes = (Halves)packed(steps, r);
+      store_block(out, (Block)__builtin_shufflevector(bytes, bytes, 0, 1));
+      store_block(out + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 2, 3));
+      store_block(next, (Block)__builtin_shufflevector(bytes, bytes, 4, 5));
+      store_block(next + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
+    };
+    // Of up to four pixels from p on, the bytes of block b.
+    const auto store_pixels_of = [&]<int... I>(int b, int p, Indices<I...>) __attribute__((always_inline)) {
+      const Vec steps[] = {steps_of(b, p + I, multiplier(b))...};
+      store_pixels(t.out + b * t.out_plane + p * kBlockBytes, steps, r);
+    };
+    if constexpr (P >= 4 || (B == 1 && P > 1)) {
+      if (out_pixel == kBlockBytes) {  // pixels of a block are one store
         POWERLAB_UNROLL
         for (int b = 0; b < B; ++b) {
           POWERLAB_UNROLL
-          for (int p = 0; p + 4 <= P; p += 4) {
-            const Vec steps[] = {steps_of(b, p, multiplier(b)), steps_of(b, p + 1, multiplier(b)),
-                                 steps_of(b, p + 2, multiplier(b)), steps_of(b, p + 3, multiplier(b))};
-            store_pixels(t.out + b * t.out_plane + p * kBlockBytes, steps, r);
-          }
+          for (int p = 0; p + 4 <= P; p += 4) store_pixels_of(b, p, Indices<0, 1, 2, 3>{});
         }
-        POWERLAB_UNROLL
-        for (int p = P / 4 * 4; p < P; ++p) store_blocks(p);
+        if constexpr (B == 1 && P % 4 > 1) {
+          store_pixels_of(0, P / 4 * 4, typename MakeIndices<P % 4>::type{});
+        } else {
+          POWERLAB_UNROLL
+          for (int p = P / 4 * 4; p < P; ++p) store_blocks(p);
+        }
         return;
       }
     }
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) store_blocks(p);
+    if constexpr (B == 2) {
+      POWERLAB_UNROLL
+      for (int p = 0; p + 2 <= P; p += 2) store_two(p);
+      if constexpr (P % 2 == 1) store_blocks(P - 1);
+    } else {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) store_blocks(p);
+    }
     return;
   }
 #elif defined(__AVX2__)

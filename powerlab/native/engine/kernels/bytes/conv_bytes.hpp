@@ -83,6 +83,7 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
   t.requantize = requantize_of(s);
+  registers.begin(group, tiles.begin);
   const char* next_weights = reinterpret_cast<const char*>(next);
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
@@ -136,8 +137,10 @@ static void conv_bytes(const Step& s, int thread, int threads) {
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   ByteTiles registers(s);
-  for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
-    const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
+  const std::int64_t own = tiles.end - tiles.begin, wanted = s.chunk_tiles < own ? s.chunk_tiles : own;
+  const std::int64_t chunk = registers.at_once(wanted);
+  for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += chunk) {
+    const std::int64_t end = begin + chunk < tiles.end ? begin + chunk : tiles.end;
     ByteWeights weights = byte_weights<N>(s, units.begin);
     for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
       const ByteWeights after = byte_weights<N>(s, unit + 1 < units.end ? unit + 1 : unit);

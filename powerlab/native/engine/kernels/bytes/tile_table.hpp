@@ -27,6 +27,8 @@ constexpr ByteTileTable<N> kByteTiles =
 // Registers want nothing before or after a step.
 struct ByteTiles {
   explicit ByteTiles(const Step&) {}
+  static std::int64_t at_once(std::int64_t tiles) { return tiles; }
+  static void begin(std::int64_t, std::int64_t) {}
 };
 
 template <bool F, int N>

@@ -114,7 +114,7 @@ static inline void run_pair_tile(const PairTile& t, std::int64_t vectors, std::i
   alignas(64) float sums[kPairTileBlocks * kPairTilePixels * kWidth];
   const std::int64_t halves = (vectors + kFloatVectors - 1) / kFloatVectors;
   kHalfTiles.at[(halves - 1) * kPairTilePixels + (pixels - 1)](t, sums);
-  pair_finish_sums<F>(t, sums, static_cast<int>(vectors), static_cast<int>(pixels), static_cast<int>(pixels));
+  pair_finish_sums<F>(t, 0, sums, static_cast<int>(vectors), static_cast<int>(pixels), static_cast<int>(pixels));
 }
 template <bool F>
 static inline void end_pair_tiles(std::int64_t, PairTiles&) {}

@@ -93,11 +93,12 @@ static inline __attribute__((always_inline)) void pair_store(Vec (&acc)[B][P], c
   }
 }
 
-// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels.
+// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels. first: of the tile's
+// vectors.
 template <bool F>
-static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, const float* sums, int vectors, int pixels,
-                                                       int rows) {
-  for (int b = 0; b < vectors; ++b) {
+static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, int first, const float* sums, int vectors,
+                                                       int pixels, int rows) {
+  for (int b = first; b < first + vectors; ++b) {
     const int vector = t.first_vector % kBlockVectors + b;
     PairTile one = t;
     one.first_vector = t.first_vector + b;
@@ -106,7 +107,7 @@ static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, const 
       one.residual += t.narrow_residual ? vector / kBlockVectors * t.residual_plane : b * t.residual_plane;
     const Vec bias = load(t.bias + b * kWidth);
     for (int p = 0; p < pixels; ++p, one.out += t.out_pixel) {
-      Vec acc[1][1] = {{load(sums + (b * rows + p) * kWidth) + bias}};
+      Vec acc[1][1] = {{load(sums + ((b - first) * rows + p) * kWidth) + bias}};
       pair_store<F, 1, 1>(acc, one);
       if (t.residual) one.residual += t.residual_pixel;
     }
