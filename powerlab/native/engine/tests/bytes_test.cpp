@@ -169,6 +169,18 @@ ByteCase random_case(Random& random) {
   return c;
 }
 
+// A kernel of 1 x 1 over so many channels that what AMX gathers has room for a few tiles.
+ByteCase random_deep_case(Random& random) {
+  ByteCase c = random_case(random);
+  c.kernel_h = c.kernel_w = c.groups = c.dilation = 1;
+  c.words = false;
+  c.in = kBlock * random.whole(100, 270);
+  c.out = random.whole(1, 100);
+  c.h = random.whole(2, 9);
+  c.w = random.whole(1, 9);
+  return c;
+}
+
 std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
   std::string text = std::string(bytes.name) + (c.depthwise ? " depthwise" : c.words ? " words" : " conv");
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
@@ -488,6 +500,11 @@ void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, R
   Random random(23);
   for (int i = 0; i < 150; ++i) {
     ByteCase c = random_case(random);
+    if (std::string_view(bytes.form) != "pairs") c.narrow = 1;
+    check_conv(table, bytes, c, random, report);
+  }
+  for (int i = 0; i < 12; ++i) {
+    ByteCase c = random_deep_case(random);
     if (std::string_view(bytes.form) != "pairs") c.narrow = 1;
     check_conv(table, bytes, c, random, report);
   }

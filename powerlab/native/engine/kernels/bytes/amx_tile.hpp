@@ -21,7 +21,7 @@ class ByteTiles : public WaitingTiles<ByteTile> {
   // How many of `tiles` go through all units before the next ones: what is gathered has room for so many, in pairs.
   std::int64_t at_once(std::int64_t tiles) const {
     if (!gathers()) return tiles;
-    const std::int64_t most = kGathered / (kTileRows * run()), chunks = (tiles + most - 1) / most;
+    const std::int64_t most = kGathered / (kTileRows * run()) / 2 * 2, chunks = (tiles + most - 1) / most;
     return chunks < 2 ? tiles : ((tiles + chunks - 1) / chunks + 1) / 2 * 2;
   }
   // A unit begins: of which group, and with which of a step's tiles.
