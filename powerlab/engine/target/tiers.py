@@ -75,6 +75,11 @@ class Tier:
         """Tell whether layers are to be computed in bfloat16 or float16."""
         return self.precision in IN_16_BITS
 
+    @property
+    def multiplies_matrices(self) -> bool:
+        """Tell whether layers in its precision go through AMX's tiles."""
+        return self.computes_in(BF16) and self.pairs == "avx512amxbf16"
+
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""
         if not self.tall_blocks:

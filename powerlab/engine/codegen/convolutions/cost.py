@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from powerlab.engine.target.machine import Machine
 
 _LOADS_PER_CYCLE = 2
@@ -10,6 +12,10 @@ _LATENCY_CYCLES = 4
 
 _HIDDEN = 0.5
 """Part of the shorter of arithmetic and memory traffic that the longer one hides: prefetches come early, not always."""
+
+
+StepCycles = Callable[[Machine, float, float], float]
+"""As :func:`step_cycles`, of a register tile of another kind."""
 
 
 def step_cycles(machine: Machine, blocks: float, pixels: float) -> float:

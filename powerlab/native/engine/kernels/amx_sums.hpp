@@ -6,8 +6,9 @@
 // lies, and rows may overlap. Weights are whole blocks of 16 channels: their words are the rows of `b`. They come from
 // the second-level cache, and what they are multiplied with from the first: two tiles of pixels load them once.
 //
-// Under a kernel of 1 x 1 a run of bytes is no more than a block, a quarter of a tile's row. There the words of several
-// blocks are gathered into rows before (bytes/amx_tile.hpp), unless they follow on each other anyway, as features do.
+// Under a kernel of 1 x 1 a run is no more than a block, a quarter or half of a tile's row. There the words of several
+// blocks are gathered into rows before, once for all units of outputs, unless they follow on each other anyway, as
+// features do.
 //
 // Tiles of sums are multiplied in the background: what the former ones become is computed behind the multiplications
 // of the next ones, and before these are stored.
@@ -34,7 +35,7 @@ class Tiles {
     words_ = words_at_once(run_);
     const int blocks = static_cast<int>(s.x.blocks / s.groups), all = blocks * s.lanes;
     if (s.kernel_h * s.kernel_w > 1 || blocks == 1) return;
-    int together = s.x.plane == s.lanes || all > kMostWords || s.lanes != kGatheredWords ? 1 : kTileRows / s.lanes;
+    int together = s.x.plane == s.lanes || all > kMostWords || s.lanes < kLeastWords ? 1 : kTileRows / s.lanes;
     while (together > 1 && blocks % together) --together;
     gathers_ = together > 1;
     if (!gathers_ && s.x.plane != s.lanes) return;
@@ -42,6 +43,8 @@ class Tiles {
     run_ = all;
     words_ = gathers_ ? together * s.lanes : words_at_once(all);
   }
+  // Rows of so many words each.
+  explicit Tiles(int row) : runs_(1), run_(row), words_(words_at_once(row)), row_(true) {}
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
   ~Tiles() {
@@ -72,9 +75,7 @@ class Tiles {
   bool row() const { return row_; }
   bool gathers() const { return gathers_; }
 
- protected:
-  static constexpr int kMostWords = 1024;   // of a pixel, that are gathered
-  static constexpr int kGatheredWords = 4;  // of a block: of bfloat16's eight it did not pay
+  static constexpr int kMostWords = 1024, kLeastWords = 4;  // of a pixel, and of a block, that are gathered
 
  private:
   int first_ = 0, second_ = 0;  // pixels
@@ -82,20 +83,74 @@ class Tiles {
   bool row_ = false, gathers_ = false;
 };
 
-// A tile waits for the next one, so that two go together.
+// The tiles of a convolution: one waits for the next one, so that two go together, and what is gathered stays for all
+// units of outputs.
 template <typename Tile>
-struct WaitingTiles : Tiles {
+class ConvTiles : public Tiles {
+ public:
   using Tiles::Tiles;
-  Tile waiting;
-  int pixels = 0;  // of the one that waits; 0: there is none
 
-  // Has `t` wait, or returns false where one waits already.
-  bool wait(const Tile& t, int count) {
-    if (pixels) return false;
-    waiting = t;
-    pixels = count;
+  // How many of `tiles` go through all units before the next ones: what is gathered has room for so many, in pairs.
+  std::int64_t at_once(std::int64_t tiles) const {
+    if (!gathers()) return tiles;
+    const std::int64_t most = kGathered / (kTileRows * run()) / 2 * 2, chunks = (tiles + most - 1) / most;
+    return chunks < 2 ? tiles : ((tiles + chunks - 1) / chunks + 1) / 2 * 2;
+  }
+  // A unit begins: of which group, and with which of a step's tiles.
+  void begin(std::int64_t group, std::int64_t tile) {
+    next_ = 0;
+    if (group == group_ && tile == tile_) return;
+    group_ = group;
+    tile_ = tile;
+    known_ = 0;
+  }
+  // Takes a tile, which reads its words where they are gathered, if they are; returns whether it has to wait.
+  bool waits(Tile& t, int pixels) {
+    place(t, pixels);
+    if (pixels_) return false;
+    waiting_ = t;
+    pixels_ = pixels;
     return true;
   }
+  const Tile& waiting() const { return waiting_; }
+  int pixels() const { return pixels_; }  // of the one that waits; 0: there is none
+  void empty() { pixels_ = 0; }
+
+ private:
+  static constexpr std::int64_t kGathered = 2 * kTileRows * kMostWords;
+
+  void place(Tile& t, int pixels) {
+    if (!gathers()) return;
+    float* to = gathered_ + next_ * kTileRows * run();
+    if (next_++ == known_) {
+      ++known_;
+      if (t.words == kLeastWords) {
+        gather<kLeastWords>(t, pixels, to);
+      } else {
+        gather<2 * kLeastWords>(t, pixels, to);
+      }
+      // Instructions that load tiles do not tell the compiler that they read memory.
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
+    t.x = to;
+  }
+  // The words of a tile's pixels, [multiplication][16 pixels][word], from blocks of so many.
+  template <int kBlock>
+  void gather(const Tile& t, int pixels, float* to) const {
+    const int words = this->words();
+    for (int block = 0; block < t.blocks; ++block) {
+      const int word = block * kBlock;
+      float* row = to + word / words * kTileRows * words + word % words;
+      const float* x = t.x + block * t.x_plane;
+      for (int p = 0; p < pixels; ++p, row += words, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kBlock);
+    }
+  }
+
+  Tile waiting_;
+  int pixels_ = 0;
+  std::int64_t group_ = -1, tile_ = -1;
+  std::int64_t next_ = 0, known_ = 0;  // of the chunk's tiles: the next one, and how many are gathered
+  alignas(64) float gathered_[kGathered];
 };
 
 // Sums of `kVectors` of outputs of a unit that has `unit`, the first of them `vector`: in tiles 0 to 3; of two tiles of
@@ -200,15 +255,40 @@ static inline __attribute__((always_inline)) void run_two(const T& first, int fi
   }
 }
 
-// A unit of `kVectors` of the tile that waits, and of the next one; null: there is none.
+// A unit of `kVectors` of a tile, and of the next one; null: there is none.
 template <int kVectors, typename Sum, typename T, typename Finish>
-static inline __attribute__((always_inline)) void run_waiting(const T* next, int pixels, WaitingTiles<T>& tiles,
-                                                              Finish finish) {
-  if (next)
-    run_two<kVectors, Sum>(tiles.waiting, tiles.pixels, *next, pixels, tiles, finish);
+static inline __attribute__((always_inline)) void run_tiles(const T& first, int first_pixels, const T* second,
+                                                            int second_pixels, Tiles& tiles, Finish finish) {
+  if (second)
+    run_two<kVectors, Sum>(first, first_pixels, *second, second_pixels, tiles, finish);
   else
-    run_one<kVectors, Sum>(tiles.waiting, tiles.pixels, tiles, finish);
-  tiles.pixels = 0;
+    run_one<kVectors, Sum>(first, first_pixels, tiles, finish);
+}
+
+// Rows of words, one behind the other, as a tile of pixels.
+struct RowTile {
+  static constexpr int kernel_h = 1, blocks = 1;
+  static constexpr std::int64_t x_plane = 0, x_row = 0, x_column = 0, prefetch_step = 0;
+  const float* x;
+  const void* weights;
+  std::int64_t x_pixel;
+  const char* prefetch;
+};
+
+// Multiplies rows with a panel of `vectors`, two tiles at a time. part(row, number of rows) returns a tile of them;
+// run(first, its rows, second or null, its rows) multiplies and makes results.
+template <typename Part, typename Run>
+static inline void multiply_panel(std::int64_t first, std::int64_t last, std::int64_t rows, std::int64_t tiles,
+                                  Part part, Run run) {
+  const auto begin = [&](std::int64_t tile) { return tile * rows / tiles; };
+  for (std::int64_t tile = first; tile < last; tile += 2) {
+    const std::int64_t row = begin(tile), middle = begin(tile + 1);
+    const bool both = tile + 1 < last;
+    const std::int64_t end = both ? begin(tile + 2) : middle;
+    const auto one = part(row);
+    auto other = part(middle);
+    run(one, static_cast<int>(middle - row), both ? &other : nullptr, static_cast<int>(end - middle));
+  }
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
-from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
+from powerlab.engine.codegen.convolutions.cost import StepCycles, fetch_cycles, overlapped, step_cycles
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Partition, Work, partition, tiles_of
 from powerlab.engine.codegen.pack import merge_groups
@@ -199,7 +199,9 @@ def _tile_candidates(algorithm: str, work: Work, machine: Machine, tier: Tier) -
     )
 
 
-def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -> float:
+def direct_cycles(
+    work: Work, channels: int, choice: Choice, machine: Machine, step_of: StepCycles = step_cycles
+) -> float:
     """Return the cycles that the busiest thread takes for ``work``, its weights coming from memory.
 
     Args:
@@ -207,6 +209,7 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
         channels: input channels of a group, not filled up to whole blocks.
         choice: how it is cut.
         machine: what it runs on.
+        step_of: says what a register tile takes for an input channel.
     """
     tier, row_parts = machine.tier.with_tile(choice.tile_blocks), max(1, machine.threads // choice.channel_split)
     units = work.groups * divide_up(work.out_blocks, tier.tile_blocks)
@@ -216,7 +219,7 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
     steps = channels * work.taps
     # Taps share the pixels that the first of them brought into the nearest cache.
     fetched_pixels = FLOAT_BYTES * pixels * channels / _NEXT_LEVEL_BYTES_PER_CYCLE.get(tier.name, math.inf)
-    one_tile = steps * step_cycles(machine, blocks, pixels) / _EFFICIENCY + fetched_pixels + _TILE_CYCLES
+    one_tile = steps * step_of(machine, blocks, pixels) / _EFFICIENCY + fetched_pixels + _TILE_CYCLES
     compute = divide_up(units, choice.channel_split) * divide_up(tiles, row_parts) * one_tile
     weight_bytes = FLOAT_BYTES * work.groups * work.out_blocks * tier.vector_width * steps / choice.channel_split
     fetched = fetch_cycles(machine, work.x_bytes, choice.channel_split)

@@ -17,6 +17,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
 )
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
+from powerlab.engine.codegen.convolutions.cost import step_cycles
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.moving_weights import Moving
 from powerlab.engine.codegen.pack import fill_channels
@@ -32,6 +33,13 @@ _WORDS = PAIR_BLOCK // 2
 
 _CHANGE_CYCLES = 4
 """To scale, shift, activate and round a vector before a convolution."""
+
+_MATRIX_TILE_CYCLES = 2.0
+"""Of a word of a tile's pixels and a vector of outputs in AMX, whose loads take longer than its products (measured on
+Intel's Xeon of model 167)."""
+
+_MATRIX_TILE_END_CYCLES = 10
+"""There, to store a vector of sums, add the bias, activate and round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +70,14 @@ class PairConvolution:
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
         machine = replace(machine, tier=pair_tier(machine.tier))
-        vectors = shape.images * shape.inputs * math.prod(shape.in_size) / machine.tier.vector_width
-        return _CHANGE_CYCLES * vectors * shape.preactivated / machine.threads + sum(
-            direct_cycles(work, work.in_blocks * work.lanes, choice, machine) for work in _works(shape, machine.tier)
+        read, made = shape.images * shape.inputs * math.prod(shape.in_size), shape.outputs * shape.pixels
+        ends = _CHANGE_CYCLES * read * shape.preactivated
+        if machine.tier.multiplies_matrices:
+            ends += _MATRIX_TILE_END_CYCLES * made
+        step_of = _matrix_tile_cycles if machine.tier.multiplies_matrices else step_cycles
+        return ends / machine.tier.vector_width / machine.threads + sum(
+            direct_cycles(work, work.in_blocks * work.lanes, choice, machine, step_of)
+            for work in _works(shape, machine.tier)
         )
 
     def halo(self, shape: ConvShape) -> Halo:
@@ -120,6 +133,10 @@ class PairConvolution:
                 fields=conv.fields,
             )
             emit_pairs(builder, node, own, choice if part.first == 0 else _cut(choice, work, builder))
+
+
+def _matrix_tile_cycles(_machine: Machine, blocks: float, _pixels: float) -> float:
+    return _MATRIX_TILE_CYCLES * blocks
 
 
 def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:

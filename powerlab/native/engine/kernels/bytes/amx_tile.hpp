@@ -4,7 +4,7 @@
 
 #define POWERLAB_TILE_MULTIPLY POWERLAB_TILE_MULTIPLY_BYTES
 // Rows of no stride: every pixel's sums begin with the same numbers.
-#define POWERLAB_TILE_BEGIN(tile, t, vector) POWERLAB_TILE_LOAD(tile, (t).bias + 2 * (vector) * kWidth, 0)
+#define POWERLAB_TILE_BEGIN(tile, t, vector) POWERLAB_TILE_LOAD(tile, begin_of(t, vector), 0)
 #include "kernels/amx_sums.hpp"
 #include "kernels/bytes/byte_tile.hpp"
 
@@ -13,50 +13,10 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// Gathered words of a chunk of tiles stay for all units of outputs.
-class ByteTiles : public WaitingTiles<ByteTile> {
- public:
-  using WaitingTiles::WaitingTiles;
+using ByteTiles = ConvTiles<ByteTile>;
 
-  // How many of `tiles` go through all units before the next ones: what is gathered has room for so many, in pairs.
-  std::int64_t at_once(std::int64_t tiles) const {
-    if (!gathers()) return tiles;
-    const std::int64_t most = kGathered / (kTileRows * run()) / 2 * 2, chunks = (tiles + most - 1) / most;
-    return chunks < 2 ? tiles : ((tiles + chunks - 1) / chunks + 1) / 2 * 2;
-  }
-  // A unit begins: of which group, and with which of a step's tiles.
-  void begin(std::int64_t group, std::int64_t tile) {
-    next_ = 0;
-    if (group == group_ && tile == tile_) return;
-    group_ = group;
-    tile_ = tile;
-    known_ = 0;
-  }
-  // Has a tile read its words where they are gathered, [multiplication][16 pixels][word], if they are.
-  void place(ByteTile& t, int pixels) {
-    if (!gathers()) return;
-    float* to = gathered_ + next_ * kTileRows * run();
-    if (next_++ == known_) {
-      ++known_;
-      const int words = this->words();
-      for (int block = 0; block < t.blocks; ++block) {
-        const int word = block * kGatheredWords;
-        float* row = to + word / words * kTileRows * words + word % words;
-        const float* x = t.x + block * t.x_plane;
-        for (int p = 0; p < pixels; ++p, row += words, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kGatheredWords);
-      }
-      read_anew();  // instructions that load tiles do not tell the compiler that they read memory
-    }
-    t.x = to;
-  }
-
- private:
-  static constexpr std::int64_t kGathered = 2 * kTileRows * kMostWords;
-
-  std::int64_t group_ = -1, tile_ = -1;
-  std::int64_t next_ = 0, known_ = 0;  // of the chunk's tiles: the next one, and how many are gathered
-  alignas(64) float gathered_[kGathered];
-};
+// What the sums of a vector of outputs begin with.
+static inline const float* begin_of(const ByteTile& t, int vector) { return t.bias + 2 * vector * kWidth; }
 
 // What the sums of B vectors become, in which bias is already.
 template <bool F, bool S, int B>
@@ -115,10 +75,11 @@ static __attribute__((noinline)) void amx_finish(const ByteTile& tile, int pixel
 
 template <bool F, int B>
 static __attribute__((noinline)) void amx_tile(const ByteTile* next, int pixels, ByteTiles& tiles) {
-  run_waiting<B, std::int32_t>(next, pixels, tiles,
-                               []<int N>(const ByteTile& t, int count, int first, Count<N>, const std::int32_t* sums) {
-                                 amx_finish<F, N>(t, count, first, sums);
-                               });
+  run_tiles<B, std::int32_t>(tiles.waiting(), tiles.pixels(), next, pixels, tiles,
+                             []<int N>(const ByteTile& t, int count, int first, Count<N>, const std::int32_t* sums) {
+                               amx_finish<F, N>(t, count, first, sums);
+                             });
+  tiles.empty();
 }
 template <bool F>
 constexpr void (*kAmxTiles[])(const ByteTile*, int, ByteTiles&) = {amx_tile<F, 1>, amx_tile<F, 2>, amx_tile<F, 3>,
@@ -127,14 +88,13 @@ constexpr void (*kAmxTiles[])(const ByteTile*, int, ByteTiles&) = {amx_tile<F, 1
 template <bool F, int N>
 static inline void run_byte_tile(ByteTile t, std::int64_t vectors, std::int64_t pixels, ByteTiles& tiles) {
   const int count = static_cast<int>(pixels);
-  tiles.place(t, count);
-  if (!tiles.wait(t, count)) kAmxTiles<F>[vectors - 1](&t, count, tiles);
+  if (!tiles.waits(t, count)) kAmxTiles<F>[vectors - 1](&t, count, tiles);
 }
 
 // Those of a unit that are still to be computed.
 template <bool F, int N>
 static inline void end_byte_tiles(std::int64_t vectors, ByteTiles& tiles) {
-  if (tiles.pixels) kAmxTiles<F>[vectors - 1](nullptr, 0, tiles);
+  if (tiles.pixels()) kAmxTiles<F>[vectors - 1](nullptr, 0, tiles);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -7,6 +7,9 @@
 // Packed b: [batch][panel][word][vector of the panel][half][v], then [batch] the integers that sums begin with.
 #pragma once
 
+#if defined(__AMX_INT8__) || defined(POWERLAB_AMX_MODEL)
+#include "kernels/bytes/amx_tile.hpp"
+#endif
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/register_words.hpp"
 #include "kernels/products/panels.hpp"
@@ -138,6 +141,68 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
   }
 }
 
+#if defined(__AMX_INT8__) || defined(POWERLAB_AMX_MODEL)
+
+struct TileByteProduct : RowTile {
+  const std::uint8_t* begin;
+  float* out;
+  std::int64_t out_row;
+  float multiplier;
+  int lanes;  // of the last vector, that are columns
+};
+static inline const std::uint8_t* begin_of(const TileByteProduct& t, int vector) {
+  return t.begin + 4 * vector * kWidth;
+}
+
+template <int B>
+static __attribute__((noinline)) void tile_byte_product(const TileByteProduct& tile, int rows,
+                                                        const TileByteProduct* next, int next_rows, Tiles& tiles) {
+  run_tiles<B, std::int32_t>(
+      tile, rows, next, next_rows, tiles,
+      []<int N>(const TileByteProduct& t, int count, int first, Count<N>, const std::int32_t* sums) {
+        const Vec multiplier = broadcast(t.multiplier);
+        for (int p = 0; p < count; ++p) {
+          POWERLAB_UNROLL
+          for (int b = 0; b < N; ++b) {
+            const Vec product = __builtin_convertvector(load_ints(sums + b * kTileSums + p * kWidth), Vec) * multiplier;
+            store_columns(t.out + p * t.out_row + (first + b) * kWidth, product, first + b + 1 < B ? kWidth : t.lanes);
+          }
+        }
+      });
+}
+static constexpr void (*kTileByteProducts[])(const TileByteProduct&, int, const TileByteProduct*, int, Tiles&) = {
+    tile_byte_product<1>, tile_byte_product<2>, tile_byte_product<3>, tile_byte_product<4>};
+
+// As matmul_bytes, in AMX's tiles of rows.
+static void matmul_byte_tiles(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &a = s.operands[1];
+  const int axes = out.rank - 2;
+  const std::int64_t rows = out.size[axes], tiles = (rows + kTileRows - 1) / kTileRows;
+  const std::int64_t words = (s.numbers[0] + 3) / 4, a_row = a.stride[axes], out_row = out.stride[axes];
+  const Panels panels(out.size[axes + 1]);
+  Tiles registers(static_cast<int>(words));
+  for_panels(s, panels, tiles, thread, threads, [&](const PanelTiles& some) {
+    const std::uint8_t *packed = bytes_of(some.b), *b = packed + some.begin * words * kWordBytes<1>;
+    const std::uint8_t* begin = packed + panels.vectors * words * kWordBytes<1> + some.begin * 4 * kWidth;
+    multiply_panel(
+        some.first, some.last, rows, tiles,
+        [&](std::int64_t row) {
+          const float* x = some.a + row * a_row;
+          return TileByteProduct{{x, b, a_row, reinterpret_cast<const char*>(x)},
+                                 begin,
+                                 some.out + row * out_row,
+                                 out_row,
+                                 s.alpha,
+                                 some.lanes};
+        },
+        [&](const TileByteProduct& one, int count, const TileByteProduct* next, int next_count) {
+          kTileByteProducts[some.width - 1](one, count, next, next_count, registers);
+        });
+  });
+}
+
+#endif
+
 struct ByteProduct {
   const float* a;
   const std::uint8_t *b, *begin;
@@ -188,6 +253,11 @@ static constexpr ByteProductTable kByteProducts =
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; bytes of a, [batch ...][rows][floats];
 // packed b, [batch ...][1][floats]. alpha: what a sum is multiplied by; numbers[0]: the inner axis.
 static void matmul_bytes(const Step& s, int thread, int threads) {
+#if defined(__AMX_INT8__) || defined(POWERLAB_AMX_MODEL)
+  // Sizes that no tile divides well go through registers.
+  if (words_at_once(static_cast<int>((s.numbers[0] + 3) / 4)) >= kTileRows / 2)
+    return matmul_byte_tiles(s, thread, threads);
+#endif
   const Strided &out = s.operands[0], &a = s.operands[1];
   const int axes = out.rank - 2;
   const std::int64_t rows = out.size[axes], tiles = (rows + kByteRows - 1) / kByteRows;

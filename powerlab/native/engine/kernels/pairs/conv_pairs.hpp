@@ -76,6 +76,7 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
   t.narrow_residual = narrow_residual;
+  registers.begin(group, tiles.begin);
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + bytes;
   const std::int64_t row_tiles = (s.out.w + kPairTilePixels - 1) / kPairTilePixels;
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
@@ -103,8 +104,10 @@ static void conv_pairs(const Step& s, int thread, int threads) {
   const std::int64_t row_tiles = (s.out.w + kPairTilePixels - 1) / kPairTilePixels;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   PairTiles registers(s);
-  for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
-    const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
+  const std::int64_t own = tiles.end - tiles.begin, wanted = s.chunk_tiles < own ? s.chunk_tiles : own;
+  const std::int64_t chunk = registers.at_once(wanted);
+  for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += chunk) {
+    const std::int64_t end = begin + chunk < tiles.end ? begin + chunk : tiles.end;
     for (std::int64_t unit = units.begin; unit < units.end; ++unit) pair_pass<F>(s, unit, {begin, end}, registers);
   }
 }

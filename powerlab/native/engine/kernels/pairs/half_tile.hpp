@@ -107,6 +107,8 @@ constexpr HalfTileTable kHalfTiles = make_half_tiles(typename MakeIndices<kHalfT
 // Registers want nothing before or after a step.
 struct PairTiles {
   explicit PairTiles(const Step&) {}
+  static std::int64_t at_once(std::int64_t tiles) { return tiles; }
+  static void begin(std::int64_t, std::int64_t) {}
 };
 
 template <bool F>

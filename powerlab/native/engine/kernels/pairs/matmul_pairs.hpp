@@ -7,14 +7,15 @@
 // Packed b: [batch][panel][word][vector of the panel][v].
 #pragma once
 
+#if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
+#include "kernels/pairs/amx_tile.hpp"
+#endif
 #include "kernels/pairs/register_words.hpp"
 #include "kernels/products/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// A register tile of rows; that of AMX's table is of other registers.
-constexpr int kPairRows = POWERLAB_TILE_PIXELS > 8 ? 6 : POWERLAB_TILE_PIXELS;
-constexpr int kPairVectors = POWERLAB_TILE_BLOCKS;
+constexpr int kPairRows = POWERLAB_TILE_PIXELS, kPairVectors = POWERLAB_TILE_BLOCKS;
 
 // Words of an inner axis, whole blocks of them.
 static inline std::int64_t inner_words(std::int64_t inner) {
@@ -58,6 +59,60 @@ static void pack_matrix_pairs(const Step& s, int thread, int threads) {
     }
   }
 }
+
+#if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
+
+struct PairProduct : RowTile {
+  float* out;
+  std::int64_t out_row;
+  float multiplier;
+  int lanes;  // of the last vector, that are columns
+};
+
+template <int B>
+static __attribute__((noinline)) void pair_product(const PairProduct& tile, int rows, const PairProduct* next,
+                                                   int next_rows, Tiles& tiles) {
+  run_tiles<B, float>(tile, rows, next, next_rows, tiles,
+                      []<int N>(const PairProduct& t, int count, int first, Count<N>, const float* sums) {
+                        const Vec multiplier = broadcast(t.multiplier);
+                        for (int p = 0; p < count; ++p) {
+                          POWERLAB_UNROLL
+                          for (int b = 0; b < N; ++b) {
+                            const int lanes = first + b + 1 < B ? kWidth : t.lanes;
+                            store_columns(t.out + p * t.out_row + (first + b) * kWidth,
+                                          load(sums + b * kTileSums + p * kWidth) * multiplier, lanes);
+                          }
+                        }
+                      });
+}
+static constexpr void (*kPairProducts[])(const PairProduct&, int, const PairProduct*, int, Tiles&) = {
+    pair_product<1>, pair_product<2>, pair_product<3>, pair_product<4>};
+
+// Operands: out, [batch ...][rows][columns], whose columns follow on each other; words of a; packed b. alpha: what a
+// sum is multiplied by; numbers[0]: the inner axis.
+static void matmul_pairs(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &a = s.operands[1];
+  const int axes = out.rank - 2;
+  const std::int64_t rows = out.size[axes], tiles = (rows + kPairRows - 1) / kPairRows;
+  const std::int64_t words = inner_words(s.numbers[0]), a_row = a.stride[axes], out_row = out.stride[axes];
+  const Panels panels(out.size[axes + 1]);
+  Tiles registers(static_cast<int>(words));
+  for_panels(s, panels, tiles, thread, threads, [&](const PanelTiles& some) {
+    const float* b = some.b + some.begin * words * kWidth;
+    multiply_panel(
+        some.first, some.last, rows, tiles,
+        [&](std::int64_t row) {
+          const float* x = some.a + row * a_row;
+          return PairProduct{
+              {x, b, a_row, reinterpret_cast<const char*>(x)}, some.out + row * out_row, out_row, s.alpha, some.lanes};
+        },
+        [&](const PairProduct& one, int count, const PairProduct* next, int next_count) {
+          kPairProducts[some.width - 1](one, count, next, next_count, registers);
+        });
+  });
+}
+
+#else
 
 struct PairProduct {
   const float *a, *b;
@@ -121,5 +176,7 @@ static void matmul_pairs(const Step& s, int thread, int threads) {
     }
   });
 }
+
+#endif
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -72,6 +72,8 @@ constexpr PairTileTable kPairTiles =
 // Registers want nothing before or after a step.
 struct PairTiles {
   explicit PairTiles(const Step&) {}
+  static std::int64_t at_once(std::int64_t tiles) { return tiles; }
+  static void begin(std::int64_t, std::int64_t) {}
 };
 
 template <bool F>
