@@ -1,5 +1,5 @@
-// AMX's convolution of bytes on a model of its tiles, so that every processor of the family checks it, bit for bit:
-// which bytes go into which tile, and that no instruction would fault.
+// AMX's convolutions and products of bytes on a model of its tiles, so that every processor of the family checks it,
+// bit for bit: which bytes go into which tile, and that no instruction would fault.
 #include "tests/test.hpp"
 
 #if defined(__x86_64__)
@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "kernels/bytes/conv_bytes.hpp"
+#include "kernels/bytes/matmul_bytes.hpp"
 #include "kernels/epilogue.hpp"
 
 namespace powerlab::engine::amx_model {
@@ -21,11 +22,14 @@ void finish_tile(const Step& s, const OutTile& tile) { finish(s, tile); }
 const Kernel kModelKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8", conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32", conv_bytes<true>),
+    POWERLAB_KERNEL("matmul_u8", "matmul_u8", matmul_bytes),
+    POWERLAB_KERNEL("pack_matrix_s8", "pack_matrix_s8", pack_matrix_bytes),
+    POWERLAB_KERNEL("quantize_matrix", "quantize_matrix_u8", quantize_matrix),
 };
 const KernelTable kModelTier = {"amx_model", kWidth, 1, 1, 0, 0, 1, nullptr, 0, nullptr};
 const ByteTable kModelBytes = {"amx_model",        "amx_model",        POWERLAB_BYTE_FORM,
                                kByteTileBlocks<1>, kByteTilePixels<1>, kByteTileBlocks<2>,
-                               kByteTilePixels<2>, kModelKernels,      2};
+                               kByteTilePixels<2>, kModelKernels,      sizeof(kModelKernels) / sizeof(Kernel)};
 
 }  // namespace powerlab::engine::amx_model
 
@@ -34,6 +38,7 @@ namespace powerlab::engine::test {
 void check_amx_model(Report& report) {
   const int before = report.checked();
   check_byte_convolutions(amx_model::kModelTier, amx_model::kModelBytes, report);
+  check_byte_products(amx_model::kModelBytes, amx_model::kModelTier.vector_width, report);
   std::printf("amx_model: %d checks\n", report.checked() - before);
 }
 

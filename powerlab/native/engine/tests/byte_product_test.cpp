@@ -20,7 +20,7 @@ int rounded(float x, float step, int low, int high) {
 }
 
 void check_one(const ByteTable& bytes, int v, Random& random, Report& report) {
-  const int batch = random.whole(1, 3), rows = random.whole(1, 20), inner = random.whole(1, 45);
+  const int batch = random.whole(1, 3), rows = random.whole(1, 60), inner = random.whole(1, 140);
   const int columns = random.whole(1, 150), zero = random.coin() ? 0 : random.whole(0, 255);
   const bool left_turned = random.coin(), right_turned = random.coin();
   const float left_step = static_cast<float>(random.whole(1, 99)) / 512, right_step = left_step * 3;

@@ -50,12 +50,18 @@ static inline Vec pair_up(Vec a, Vec b) {
 }
 #else
 // For the model of AMX, whose tiles multiply.
+static inline std::uint32_t narrowed(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
 static inline void store_narrow(float* p, Vec v) {
   auto* halves = reinterpret_cast<std::uint16_t*>(p);
-  for (int i = 0; i < kWidth; ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(v[i]);
-    halves[i] = static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-  }
+  for (int i = 0; i < kWidth; ++i) halves[i] = static_cast<std::uint16_t>(narrowed(v[i]));
+}
+static inline Vec pair_up(Vec a, Vec b) {
+  Vec words{};
+  for (int i = 0; i < kWidth; ++i) words[i] = std::bit_cast<float>(narrowed(a[i]) | narrowed(b[i]) << 16);
+  return words;
 }
 static inline Vec load_narrow(const float* p) {
   const auto* halves = reinterpret_cast<const std::uint16_t*>(p);

@@ -9,8 +9,9 @@
 
 #if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
 #include "kernels/pairs/amx_tile.hpp"
-#endif
+#else
 #include "kernels/pairs/register_words.hpp"
+#endif
 #include "kernels/products/panels.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
