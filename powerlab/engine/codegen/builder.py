@@ -63,6 +63,7 @@ class Builder:
         chosen: what was chosen for each convolution, by the name of its result.
         preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
         words: the tensors of bytes that have a word a pixel instead of blocks.
+        weights_room: bytes that packed weights may take; None: what memory there is.
 
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
@@ -81,6 +82,7 @@ class Builder:
         chosen: Mapping[str, Chosen],
         preactivations: Mapping[str, Node],
         words: Collection[str] = (),
+        weights_room: int | None = None,
     ) -> None:
         self.graph = graph
         self.machine = machine
@@ -103,7 +105,7 @@ class Builder:
         self._packed = PackedWeights(machine.threads)
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
-        self._weights_room = available_bytes()
+        self._weights_room = available_bytes() if weights_room is None else weights_room
         self._external: dict[str, Tensor] = {}
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}

@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import count
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
@@ -154,9 +155,14 @@ class _Cache:
 
 def _of_core(root: Sysroot, number: int) -> Caches | None:
     levels: dict[int, _Cache] = {}
-    for folder in root.glob(f"/sys/devices/system/cpu/cpu{number}/cache/index[0-9]*"):
+    for index in count():  # looking for all names that match takes longer than to read what they hold
+        folder = f"/sys/devices/system/cpu/cpu{number}/cache/index{index}"
         try:
-            kind, level = root.read(f"{folder}/type"), int(root.read(f"{folder}/level"))
+            kind = root.read(f"{folder}/type")
+        except OSError:
+            break
+        try:
+            level = int(root.read(f"{folder}/level"))
             if kind != "Instruction":
                 levels[level] = _read_cache(root, folder)
         except (OSError, ValueError):

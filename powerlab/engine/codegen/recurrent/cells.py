@@ -13,7 +13,7 @@ from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_dire
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.narrow.formats import RECURRENT_FORMATS, Format
 from powerlab.engine.codegen.pack import interleave_gates, pack_recurrence
-from powerlab.engine.ir.constants import Value
+from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE
 from powerlab.engine.program.choice import Choice
@@ -61,7 +61,7 @@ def lower_lstm(builder: Builder, node: Node) -> None:
     for cell in directions_of(builder, node):
         result, out = rows_of_units(builder, cell)
         cells = builder.in_arena(cell.own_units(1))
-        form, weights = RECURRENT_FORMATS.get(builder.tier.precision), builder.constant(node.inputs[2])[cell.direction]
+        form = RECURRENT_FORMATS.get(builder.tier.precision)
         builder.emit(
             "lstm" if form is None else f"lstm_{form.name}",
             node,
@@ -69,7 +69,7 @@ def lower_lstm(builder: Builder, node: Node) -> None:
             emit_gates(builder, cell, _bias(builder, cell)),
             initial_state(builder, cell, node.inputs[4:]),
             scratch=cells,
-            weights=pack_recurrence(weights, cell.width) if form is None else _packed(weights, cell, form),
+            weights=packed_states(builder, cell) if form is None else _narrowed(builder, cell, form),
             rounds=cell.steps,
             backwards=int(cell.backwards),
         )
@@ -79,9 +79,28 @@ def lower_lstm(builder: Builder, node: Node) -> None:
         put_last_states(builder, cell, (out.seen_as(replace(out.layout, n=1), end), cells))
 
 
-def _packed(weights: Floats, cell: Direction, form: Format) -> Value:
-    """Return the weights of a direction in fewer bits; the gates of a block of units are a unit's vectors."""
-    return form.packed(interleave_gates(weights, cell.width, cell.gates), cell.width, cell.gates)
+def packed_states(builder: Builder, cell: Direction) -> Value:
+    """Return what hidden units add to the gates, packed for the kernels of cells."""
+    return derived(
+        builder.kept(cell.node.inputs[2]),
+        (cell.gates * cell.filled * cell.hidden,),
+        lambda both: pack_recurrence(both[cell.direction], cell.width, cell.gates),
+    )
+
+
+def _narrowed(builder: Builder, cell: Direction, form: Format) -> Value:
+    """Return the same in fewer bits; the gates of a block of units are a unit's vectors."""
+    weights = _interleaved(builder, cell, cell.node.inputs[2], cell.hidden)
+    return form.packed(weights, cell.width, cell.gates)
+
+
+def _interleaved(builder: Builder, cell: Direction, name: str, columns: int) -> Value:
+    """Return the weights of a direction with a hidden unit's gates side by side."""
+    return derived(
+        builder.kept(name),
+        (cell.gates * cell.filled, columns),
+        lambda both: interleave_gates(both[cell.direction], cell.width, cell.gates),
+    )
 
 
 def directions_of(builder: Builder, node: Node) -> list[Direction]:
@@ -138,8 +157,8 @@ def emit_gates(builder: Builder, cell: Direction, bias: Floats | None) -> Tensor
         bias: shape (gates * hidden, 1), gate after gate.
     """
     node = cell.node
-    weights = builder.constant(node.inputs[1])[cell.direction]
-    inputs, outputs = weights.shape[1], cell.gates * cell.filled
+    inputs, outputs = builder.graph.shape(node.inputs[1])[2], cell.gates * cell.filled
+    weights = _interleaved(builder, cell, node.inputs[1], inputs)
     x = builder.planar(node.inputs[0])
     rows = 1 if x.layout.image == cell.batch * inputs else cell.steps
     columns = cell.steps * cell.batch // rows
@@ -149,7 +168,7 @@ def emit_gates(builder: Builder, cell: Direction, bias: Floats | None) -> Tensor
         x=x.seen_as(_pixels(rows, columns, inputs, lanes, x.layout.image)),
         out=gates,
         residual=None,
-        weights=interleave_gates(weights, cell.width, cell.gates).reshape(outputs, inputs, 1, 1),
+        weights=derived(weights, (outputs, inputs, 1, 1), lambda rows: rows.reshape(outputs, inputs, 1, 1)),
         bias=None if bias is None else interleave_gates(bias, cell.width, cell.gates),
         groups=1,
         lanes=lanes,

@@ -13,13 +13,13 @@ import numpy as np
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.pack import pack_recurrence
 from powerlab.engine.codegen.recurrent.cells import (
     Direction,
     copy_units,
     directions_of,
     emit_gates,
     initial_state,
+    packed_states,
     put_last_states,
     rows_of_units,
 )
@@ -50,7 +50,7 @@ def lower_recurrence(builder: Builder, node: Node) -> None:
             emit_gates(builder, cell, of_gates),
             initial_state(builder, cell, node.inputs[_STATES:]),
             scratch=state,
-            weights=pack_recurrence(builder.constant(node.inputs[2])[cell.direction], cell.width, cell.gates),
+            weights=packed_states(builder, cell),
             bias=_cell_numbers(builder, cell, of_candidate),
             rounds=cell.steps * (2 if resets_before else 1),
             backwards=int(cell.backwards),

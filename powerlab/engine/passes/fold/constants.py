@@ -17,6 +17,9 @@ from powerlab.engine.runtime.memory import available_bytes, value_bytes
 MAX_FOLDED_BYTES = 2**31
 """All folded constants together: more than any network here, less than a hostile file may ask for."""
 
+_ALWAYS_THERE_BYTES = 2**24
+"""Less than that needs no look at how much memory there is, which takes as long as folding a small network."""
+
 _UNUSED = TensorInfo("", ())
 
 
@@ -30,7 +33,7 @@ def fold_constants(graph: Graph) -> Graph:
     constants: dict[str, Value] = dict(graph.kept_constants)
     folded: dict[str, Array] = {}
     nodes: list[Node] = []
-    room = min(MAX_FOLDED_BYTES, available_bytes())
+    made_bytes, room = 0, _ALWAYS_THERE_BYTES
     for node in graph.nodes:
         made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)
@@ -45,8 +48,11 @@ def fold_constants(graph: Graph) -> Graph:
             constants.update(empty)
             folded.update(empty)
             continue
-        room -= sum(info.elements * info.dtype.itemsize for info in made)
-        if room < sum(value_bytes(value) for value in view.values if isinstance(value, Recipe)):
+        made_bytes += sum(info.elements * info.dtype.itemsize for info in made)
+        taken = made_bytes + sum(value_bytes(value) for value in view.values if isinstance(value, Recipe))
+        if taken > room == _ALWAYS_THERE_BYTES:
+            room = min(MAX_FOLDED_BYTES, available_bytes())
+        if taken > room:
             raise PowerlabError(
                 f"{node} makes the constants of this model larger than memory, or than 2 GiB; give a smaller model."
             )

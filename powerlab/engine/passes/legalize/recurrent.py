@@ -25,7 +25,7 @@ def _recurrent(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     peepholes = _unless_zero(view, _PEEPHOLES) if node.op_type == "LSTM" else ""
     for index in (*_WEIGHTS, _PEEPHOLES):
         if view.has(index):
-            view.value(index)
+            view.known(index)
     x, states = node.inputs[0], [_unless_zero(view, index) for index in _STATES[node.op_type]]
     if batch_comes_first(view):
         x, *states = (_swapped(name, rewriter, before) for name in (x, *states))
