@@ -4,6 +4,7 @@
 namespace powerlab {
 void bind_engine(nanobind::module_& module);
 void bind_gpu(nanobind::module_& module);
+void bind_protobuf(nanobind::module_& module);
 void bind_sampler(nanobind::module_& module);
 }  // namespace powerlab
 
@@ -13,6 +14,8 @@ NB_MODULE(_native, module) {
   powerlab::bind_engine(engine);
   auto gpu = module.def_submodule("gpu", "GPUs that Vulkan's loader knows, and plans of dispatches on them");
   powerlab::bind_gpu(gpu);
+  auto protobuf = module.def_submodule("protobuf", "Protobuf messages as fields");
+  powerlab::bind_protobuf(protobuf);
   auto sampler = module.def_submodule("sampler", "Power sampling in a thread of its own");
   powerlab::bind_sampler(sampler);
 }

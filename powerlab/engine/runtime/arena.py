@@ -75,17 +75,19 @@ def place(lives: Sequence[Lifetime], alignment: int) -> Arena:
         lives: of the storages.
         alignment: of each, in floats.
     """
-    placed = np.zeros((4, 0), np.int64)  # begin, end, first and last step of each, in the order of begins
+    room = np.zeros((4, len(lives)), np.int64)  # begin, end, first and last step of each, in the order of begins
     offsets: dict[int, int] = {}
     for life in sorted(lives, key=lambda life: (-life.storage.floats, life.first)):
         floats = divide_up(life.storage.floats, alignment) * alignment
-        begins, ends, firsts, lasts = placed
+        count = len(offsets)
+        begins, ends, firsts, lasts = room[:, :count]
         alive = (firsts <= life.last) & (lasts >= life.first)
         begin = _lowest_gap(begins[alive], ends[alive], floats)
-        row = np.array((begin, begin + floats, life.first, life.last))
-        placed = np.insert(placed, np.searchsorted(begins, begin), row, axis=1)
+        at = int(begins.searchsorted(begin))
+        room[:, at + 1 : count + 1] = room[:, at:count]
+        room[:, at] = (begin, begin + floats, life.first, life.last)
         offsets[life.storage.number] = begin
-    return Arena(floats=int(placed[1].max(initial=0)), offsets=offsets)
+    return Arena(floats=int(room[1].max(initial=0)), offsets=offsets)
 
 
 def _lowest_gap(begins: NDArray[np.int64], ends: NDArray[np.int64], floats: int) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto
 
+from onnx_bytes import varint
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader import schema, wire
 
@@ -47,7 +48,7 @@ def test_floats_bytes_and_text_are_read_as_protobuf_writes_them(singles, doubles
 @given(st.binary(max_size=200))
 def test_any_bytes_are_fields_or_an_error(data):
     try:
-        found = list(wire.fields(memoryview(data)))
+        found = wire.fields(memoryview(data))
     except PowerlabError:
         return
     assert all(number > 0 for number, _, _ in found)
@@ -59,11 +60,21 @@ def test_any_packed_bytes_are_numbers_or_an_error(data):
         values = [value for block in wire.packed_varints(memoryview(data)) for value in block.tolist()]
     except PowerlabError:
         return
-    position, expected = 0, []
-    while position < len(data):
-        value, position = wire.varint(memoryview(data), position)
-        expected.append(wire.signed(value))
+    expected, value, bits = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << bits
+        bits += 7
+        if byte < 0x80:
+            expected.append(wire.signed(value & 0xFFFF_FFFF_FFFF_FFFF))
+            value = bits = 0
     assert values == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**29 - 1), INT64), max_size=20), st.integers(0, 25))
+def test_fields_are_read_up_to_the_most(numbers, most):
+    message = b"".join(varint(number << 3) + varint(value % 2**64) for number, value in numbers)
+    found = wire.fields(memoryview(message), most)
+    assert [(number, wire.signed(value)) for number, _, value in found] == numbers[:most]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +90,7 @@ def test_any_packed_bytes_are_numbers_or_an_error(data):
 )
 def test_damage_is_said_in_a_sentence(data, sentence):
     with pytest.raises(PowerlabError, match=sentence):
-        list(wire.fields(memoryview(data)))
+        wire.fields(memoryview(data))
 
 
 @pytest.mark.parametrize(

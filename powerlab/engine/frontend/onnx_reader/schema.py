@@ -13,9 +13,6 @@ from typing import Any, ClassVar, TypeVar
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader import wire
 
-MAX_FIELDS = 2**21
-"""More fields than any network has, weights being one field each; one of two bytes may take some hundred of memory."""
-
 MAX_INTEGERS = 2**27
 """The longest list of integers: each takes one byte in the file and eight in memory."""
 
@@ -30,18 +27,20 @@ class Budget:
     __slots__ = ("depth", "fields")
 
     def __init__(self) -> None:
-        self.fields = MAX_FIELDS
+        self.fields = wire.MOST_FIELDS
         self.depth = 0
 
-    def take(self) -> None:
-        """Count a field.
+    def take(self, count: int) -> None:
+        """Count fields.
 
         Raises:
             PowerlabError: there are too many.
         """
-        self.fields -= 1
+        self.fields -= count
         if self.fields < 0:
-            raise PowerlabError(f"it has more than {MAX_FIELDS} fields, which no network has; export the model again.")
+            raise PowerlabError(
+                f"it has more than {wire.MOST_FIELDS} fields, which no network has; export the model again."
+            )
 
 
 Setter = Callable[[Any, str, int, wire.Value, Budget], None]
@@ -64,11 +63,12 @@ def decode(message_type: type[Message], data: memoryview, budget: Budget | None 
     if budget.depth > MAX_DEPTH:
         raise PowerlabError(f"its messages are nested more than {MAX_DEPTH} deep; export the model again.")
     known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
-    for number, wire_type, value in wire.fields(data):
-        budget.take()
-        if number in known:
-            name, setter = known[number]
-            setter(message, name, wire_type, value, budget)
+    found = wire.fields(data, budget.fields + 1)
+    budget.take(len(found))
+    for number, wire_type, value in found:
+        setting = known.get(number)
+        if setting is not None:
+            setting[1](message, setting[0], wire_type, value, budget)
     budget.depth -= 1
     return message
 

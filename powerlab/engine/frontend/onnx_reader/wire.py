@@ -5,8 +5,10 @@ Source: https://protobuf.dev/programming-guides/encoding. Work and memory are li
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,15 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-_FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
+MOST_FIELDS = 2**21
+"""More fields than any network has, weights being one field each; one of two bytes may take some hundred of memory."""
+
 _VARINT_MAX_BYTES = 10
 _BLOCK_BYTES = 1 << 20
 
 Value = int | memoryview
+
+_protobuf: Any = importlib.import_module("powerlab.native._native").protobuf
 
 
 def malformed(what: str) -> PowerlabError:
@@ -26,56 +32,26 @@ def malformed(what: str) -> PowerlabError:
     return PowerlabError(f"it is no ONNX file, or not a whole one ({what}); export or download the model again.")
 
 
-def varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the unsigned varint at ``position`` and the position after it."""
-    value = 0
-    for count in range(_VARINT_MAX_BYTES):
-        if position + count >= len(data):
-            raise malformed("it ends inside a number")
-        byte = data[position + count]
-        value |= (byte & 0x7F) << (7 * count)
-        if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, position + count + 1
-    raise malformed("a number is longer than ten bytes")
-
-
 def signed(value: int) -> int:
     """Return an unsigned 64-bit value as the signed one with the same bits."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
-    """Yield (field number, wire type, value) in file order: a varint as int, anything else as its bytes.
+def fields(data: memoryview, most: int = MOST_FIELDS) -> list[tuple[int, int, Value]]:
+    """Return (field number, wire type, value) in file order: a varint as int, anything else as its bytes.
+
+    Args:
+        data: the message.
+        most: fields that are read; what is behind them is not looked at.
 
     Raises:
         PowerlabError: the bytes are truncated or no protobuf message.
     """
-    position, end = 0, len(data)
-    while position < end:
-        key = data[position]  # most keys, sizes and numbers are one byte
-        if key < 0x80:
-            position += 1
-        else:
-            key, position = varint(data, position)
-        number, wire_type = key >> 3, key & 7
-        if number == 0:
-            raise malformed("a field has the number 0")
-        if wire_type in (VARINT, BYTES):
-            if position < end and data[position] < 0x80:
-                size, position = data[position], position + 1
-            else:
-                size, position = varint(data, position)
-            if wire_type == VARINT:
-                yield number, wire_type, size
-                continue
-        elif wire_type in _FIXED_SIZE:
-            size = _FIXED_SIZE[wire_type]
-        else:
-            raise malformed(f"wire type {wire_type} is unknown")
-        if size > end - position:
-            raise malformed("it ends inside a field")
-        yield number, wire_type, data[position : position + size]
-        position += size
+    try:
+        found: list[tuple[int, int, Value]] = _protobuf.fields(data, most)
+    except ValueError as error:
+        raise malformed(str(error)) from None
+    return found
 
 
 def packed_varints(data: memoryview) -> Iterator[NDArray[np.int64]]:

@@ -33,7 +33,7 @@ def fold_constants(graph: Graph) -> Graph:
     constants: dict[str, Value] = dict(graph.kept_constants)
     folded: dict[str, Array] = {}
     nodes: list[Node] = []
-    made_bytes, room = 0, _ALWAYS_THERE_BYTES
+    made_bytes, room = 0, min(MAX_FOLDED_BYTES, _ALWAYS_THERE_BYTES)
     for node in graph.nodes:
         made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)
@@ -50,7 +50,7 @@ def fold_constants(graph: Graph) -> Graph:
             continue
         made_bytes += sum(info.elements * info.dtype.itemsize for info in made)
         taken = made_bytes + sum(value_bytes(value) for value in view.values if isinstance(value, Recipe))
-        if taken > room == _ALWAYS_THERE_BYTES:
+        if taken > room:
             room = min(MAX_FOLDED_BYTES, available_bytes())
         if taken > room:
             raise PowerlabError(
