@@ -4,11 +4,9 @@
 #include "kernels/pairs/conv_pairs.hpp"
 #include "kernels/pairs/convert_pairs.hpp"
 #if !defined(POWERLAB_HALVES)
+#include "kernels/pairs/gradient_pairs.hpp"
 #include "kernels/pairs/matmul_pairs.hpp"
 #include "kernels/pairs/pack_pairs.hpp"
-#if !defined(POWERLAB_AMX_MODEL)
-#include "kernels/pairs/gradient_pairs.hpp"
-#endif
 #endif
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -28,9 +26,7 @@ static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
     POWERLAB_PAIR_KERNEL("narrow_rows_" POWERLAB_NUMBERS, "", narrow_rows),
 #if !defined(POWERLAB_HALVES)
-#if !defined(POWERLAB_AMX_MODEL)
     POWERLAB_KERNEL("conv_weight_gradient_bf16", "conv_weight_gradient_bf16", conv_weight_gradient<PairProducts>),
-#endif
     POWERLAB_KERNEL("pack_kernels_bf16", "pack_kernels_bf16", pack_pair_kernels),
     POWERLAB_PAIR_KERNEL("narrow_matrix_bf16", "", narrow_matrix),
     POWERLAB_PAIR_KERNEL("pack_matrix_bf16", "", pack_matrix_pairs),

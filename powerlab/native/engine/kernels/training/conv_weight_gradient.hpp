@@ -7,11 +7,16 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 struct FloatProducts {
   using Lane = float;
+  static constexpr bool kOutputsFirst = false;
+  struct Registers {};
   static constexpr std::int64_t kRoom = 0;
   static inline Lane lane(const float* x) { return *x; }
   static inline __attribute__((always_inline)) Vec add(Vec sum, Vec dy, Lane x) { return sum + dy * x; }
   static inline GradientTile outputs(const GradientTile& t, std::int64_t, float*) { return t; }
   static inline GradientTile inputs(const GradientTile& t, float*) { return t; }
+  static void multiply(std::int64_t blocks, const GradientTile& t, std::int64_t lanes) {
+    gradient_blocks<FloatProducts>(blocks, t, lanes, typename MakeIndices<kGradientBlocks>::type{});
+  }
 };
 
 // Where every channel has a kernel of its own: dw is (channels, 1, 1, kh, kw).

@@ -14,7 +14,8 @@
 // slower; a kernel with more taps reads its pixels often enough.
 //
 // Products says what a lane of x is and how it is multiplied, and brings the dy and x of a piece into that form, for
-// which it takes kRoom floats of scratch.
+// which it takes kRoom floats of scratch. Its Registers are there as long as a step runs. Sums of an input block at a
+// tap are [lane][output], or [output][lane] where kOutputsFirst says so.
 #pragma once
 
 #include "kernels/vec.hpp"
@@ -37,7 +38,7 @@ struct GradientTile {
   std::int64_t x_row, x_pixel, dy_row, dy_plane;
   std::int64_t rows, pixels;
   std::int64_t x_next;  // from a pixel to that of the next piece, which is fetched meanwhile; 0: nothing is
-  float* sums;          // [lane][block][v]
+  float* sums;          // [lane][block][v], or [block][v][lane]
 };
 
 template <typename Products, int B, int C>
@@ -139,8 +140,7 @@ static void sum_gradients(const Step& s, const GradientUnit& u, std::int64_t in_
             t.x = s.x.data + n * s.x.image + (u.group * in_blocks + u.first_in + block) * s.x.plane + y * s.x.row +
                   x * s.x.pixel;
             t.sums = sums + (block * s.kernel_w + kx) * sum_floats;
-            gradient_blocks<Products>(u.outs, Products::inputs(t, room), left < kWidth ? left : kWidth,
-                                      typename MakeIndices<kGradientBlocks>::type{});
+            Products::multiply(u.outs, Products::inputs(t, room), left < kWidth ? left : kWidth);
           }
         }
       }
@@ -150,6 +150,7 @@ static void sum_gradients(const Step& s, const GradientUnit& u, std::int64_t in_
 
 // Output by output: what lies together is written together. Outputs lie so many bytes apart, often powers of 2, that
 // their lines would drive each other out of the cache.
+template <bool kOutputsFirst>
 static void put_gradients(const Step& s, const GradientUnit& u, const float* sums) {
   const Strided& dw = s.operands[0];
   const std::int64_t merged = s.numbers[0], outputs = dw.size[1], inputs = dw.size[2], span = u.outs * kWidth;
@@ -161,10 +162,11 @@ static void put_gradients(const Step& s, const GradientUnit& u, const float* sum
     for (std::int64_t block = 0; block < u.ins; ++block) {
       const std::int64_t first = (u.first_in + block) * kWidth - part * inputs;  // within the part
       const std::int64_t begin = first < 0 ? -first : 0, end = inputs - first < kWidth ? inputs - first : kWidth;
-      const float* from = sums + block * s.kernel_w * kWidth * span + o;
+      const float* from = sums + block * s.kernel_w * kWidth * span + o * (kOutputsFirst ? kWidth : 1);
       for (std::int64_t lane = begin; lane < end; ++lane) {
         float* to = row + (first + lane) * dw.stride[2];
-        for (std::int64_t kx = 0; kx < s.kernel_w; ++kx) to[kx * dw.stride[4]] = from[(kx * kWidth + lane) * span];
+        for (std::int64_t kx = 0; kx < s.kernel_w; ++kx)
+          to[kx * dw.stride[4]] = from[kx * kWidth * span + lane * (kOutputsFirst ? 1 : span)];
       }
     }
   }
@@ -179,6 +181,7 @@ static void conv_weight_gradient(const Step& s, int thread, int threads) {
   const std::int64_t in_channels = s.operands[0].size[2] * s.numbers[0];
   float* room = s.scratch.data + thread * s.scratch.image;
   float* sums = room + Products::kRoom;
+  [[maybe_unused]] const typename Products::Registers registers{};
   const Range own = share(s.groups * units * parts * s.kernel_h, thread, threads);
   for (std::int64_t i = own.begin; i < own.end; ++i) {
     const std::int64_t rest = i / s.kernel_h, part = rest % parts, unit = rest / parts % units;
@@ -190,7 +193,7 @@ static void conv_weight_gradient(const Step& s, int thread, int threads) {
     u.ins = (part + 1) * in_blocks / parts - u.first_in;
     u.ky = i % s.kernel_h;
     sum_gradients<Products>(s, u, in_channels, room, sums);
-    put_gradients(s, u, sums);
+    put_gradients<Products::kOutputsFirst>(s, u, sums);
   }
 }
 
