@@ -84,9 +84,14 @@ Groups random_groups(int width, Random& random) {
   return {2 * width, 1, 2, width};
 }
 
-void check_weight_gradient(const KernelTable& table, Random& random, Report& report) {
-  const int v = table.vector_width;
-  const bool depthwise = random.whole(0, 3) == 0;
+// choose() returns which kernel to run, and whether it multiplies bfloat16; run(its family, step, threads).
+struct GradientKernel {
+  const char* family;
+  bool narrow;
+  std::string name;
+};
+template <typename Choose, typename Run>
+void check_gradient(int v, bool depthwise, Choose choose, Run run, Random& random, Report& report) {
   const Groups g = depthwise ? Groups{random.whole(2, 3 * v), 1, 1, 1} : random_groups(v, random);
   reference::Window window{random.whole(1, 3),
                            random.whole(1, 3),
@@ -101,7 +106,7 @@ void check_weight_gradient(const KernelTable& table, Random& random, Report& rep
   window.left = random.whole(0, reach_w);
   const int h = random.whole(1, 5), w = random.coin() ? random.whole(1, 9) : random.whole(130, 150);
   const int halo = std::max({reach_h, reach_w, 1}) + 1;
-  const bool narrow = !depthwise && pair_table(table, "bf16") && random.coin();
+  const auto [family, narrow, kernel] = choose();
   auto dy = random_tensor(random.whole(1, 2), g.groups * g.outputs, h, w, random);
   auto x = random_tensor(dy.n, g.groups * g.inputs, std::max(1, (h - 1) * window.stride_h + 1 + reach_h - window.top),
                          (w - 1) * window.stride_w + 1 + std::max(0, reach_w - window.left), random);
@@ -126,17 +131,28 @@ void check_weight_gradient(const KernelTable& table, Random& random, Report& rep
   Floats scratch(room * static_cast<std::size_t>(threads));
   step.scratch.data = scratch.data();
   step.scratch.image = static_cast<std::int64_t>(room);
-  const char* family = depthwise ? "conv_depthwise_weight_gradient"
-                       : narrow  ? "conv_weight_gradient_bf16"
-                                 : "conv_weight_gradient";
   step.operands = &first.tensor;
   step.operand_count = 1;
-  run_kernel(table, family, step, 1);
+  run(family, step, 1);
   step.operands = &second.tensor;
-  run_kernel(table, family, step, threads);
-  const std::string name = named(table, family, x);
+  run(family, step, threads);
+  std::string name = kernel;
+  for (const int size : {x.n, x.c, x.h, x.w}) name.append(1, ' ').append(std::to_string(size));
   report.check(name, first.error(dw.values), kTolerance);
   report.check(name + ", bits on several threads", first.different_bits(second), 0);
+}
+
+void check_weight_gradient(const KernelTable& table, Random& random, Report& report) {
+  const bool depthwise = random.whole(0, 3) == 0;
+  const auto choose = [&]() -> GradientKernel {
+    const bool narrow = !depthwise && pair_table(table, "bf16") && random.coin();
+    const char* family = depthwise ? "conv_depthwise_weight_gradient"
+                         : narrow  ? "conv_weight_gradient_bf16"
+                                   : "conv_weight_gradient";
+    return {family, narrow, find_kernel(table, family).name};
+  };
+  const auto run = [&](const char* family, const Step& step, int threads) { run_kernel(table, family, step, threads); };
+  check_gradient(table.vector_width, depthwise, choose, run, random, report);
 }
 
 std::vector<double> random_channels(int count, double low, Random& random) {
@@ -491,6 +507,15 @@ void check_training(const KernelTable& table, Report& report) {
     check_winograd_packing(table, random, report);
   }
   for (int round = 0; round < kRounds / 8; ++round) check_updates(table, random, report);
+}
+
+void check_pair_gradients(int v, const PairTable& pairs, Report& report) {
+  Random random(25);
+  const auto choose = [&]() -> GradientKernel {
+    return {"conv_weight_gradient_bf16", true, std::string(pairs.name) + " conv_weight_gradient_bf16"};
+  };
+  const auto run = [&](const char* family, const Step& step, int threads) { run_kernel(pairs, family, step, threads); };
+  for (int i = 0; i < 30; ++i) check_gradient(v, false, choose, run, random, report);
 }
 
 }  // namespace powerlab::engine::test
