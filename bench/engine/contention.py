@@ -1,6 +1,7 @@
 """What it costs an engine that a machine is not quiet: latencies alone and disturbed, of ours and its peers.
 
-    python -m bench.engine.contention                          # the networks of the bench, two threads, about 6 minutes
+    python -m bench.engine.contention                          # the networks of the bench, two threads, all peers
+    python -m bench.engine.contention --peers onnxruntime      # beside one, about 4 minutes
     python -m bench.engine.contention mobilenetv2 lstm2        # some of them
     python -m bench.engine.contention --situation quota        # as root: the engine may use 1.5 processors' time
     python -m bench.engine.contention --situation unequal      # as root: one processor has half its speed

@@ -15,7 +15,7 @@ _HIDDEN = 0.5
 
 
 StepCycles = Callable[[Machine, float, float], float]
-"""As :func:`step_cycles`, of a register tile of another kind."""
+"""What a register tile takes for an input channel, by its channel blocks and pixels: see :func:`step_cycles`."""
 
 
 def step_cycles(machine: Machine, blocks: float, pixels: float) -> float:

@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int
 
 constexpr int kTileSums = kTileRows * kWidth;
 
-// A number that a template is made for.
+// A number as an argument's type.
 template <int N>
 struct Count {};
 
@@ -275,8 +275,8 @@ struct RowTile {
   const char* prefetch;
 };
 
-// Multiplies rows with a panel of `vectors`, two tiles at a time. part(row, number of rows) returns a tile of them;
-// run(first, its rows, second or null, its rows) multiplies and makes results.
+// Multiplies the rows of tiles `first` to `last` - 1, of `tiles` in all, with a panel, two tiles at a time. part(row)
+// returns the tile that begins with a row; run(one, its rows, the next or null, its rows) multiplies and makes results.
 template <typename Part, typename Run>
 static inline void multiply_panel(std::int64_t first, std::int64_t last, std::int64_t rows, std::int64_t tiles,
                                   Part part, Run run) {
