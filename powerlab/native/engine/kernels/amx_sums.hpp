@@ -265,30 +265,4 @@ static inline __attribute__((always_inline)) void run_tiles(const T& first, int 
     run_one<kVectors, Sum>(first, first_pixels, tiles, finish);
 }
 
-// Rows of words, one behind the other, as a tile of pixels.
-struct RowTile {
-  static constexpr int kernel_h = 1, blocks = 1;
-  static constexpr std::int64_t x_plane = 0, x_row = 0, x_column = 0, prefetch_step = 0;
-  const float* x;
-  const void* weights;
-  std::int64_t x_pixel;
-  const char* prefetch;
-};
-
-// Multiplies the rows of tiles `first` to `last` - 1, of `tiles` in all, with a panel, two tiles at a time. part(row)
-// returns the tile that begins with a row; run(one, its rows, the next or null, its rows) multiplies and makes results.
-template <typename Part, typename Run>
-static inline void multiply_panel(std::int64_t first, std::int64_t last, std::int64_t rows, std::int64_t tiles,
-                                  Part part, Run run) {
-  const auto begin = [&](std::int64_t tile) { return tile * rows / tiles; };
-  for (std::int64_t tile = first; tile < last; tile += 2) {
-    const std::int64_t row = begin(tile), middle = begin(tile + 1);
-    const bool both = tile + 1 < last;
-    const std::int64_t end = both ? begin(tile + 2) : middle;
-    const auto one = part(row);
-    auto other = part(middle);
-    run(one, static_cast<int>(middle - row), both ? &other : nullptr, static_cast<int>(end - middle));
-  }
-}
-
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -9,6 +9,7 @@
 
 #if defined(__AMX_INT8__) || defined(POWERLAB_AMX_MODEL)
 #include "kernels/bytes/amx_tile.hpp"
+#include "kernels/products/amx_rows.hpp"
 #endif
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/register_words.hpp"
@@ -143,61 +144,21 @@ static void pack_matrix_bytes(const Step& s, int thread, int threads) {
 
 #if defined(__AMX_INT8__) || defined(POWERLAB_AMX_MODEL)
 
-struct TileByteProduct : RowTile {
-  const std::uint8_t* begin;
-  float* out;
-  std::int64_t out_row;
-  float multiplier;
-  int lanes;  // of the last vector, that are columns
-};
-static inline const std::uint8_t* begin_of(const TileByteProduct& t, int vector) {
-  return t.begin + 4 * vector * kWidth;
-}
+struct ByteRows : RowTile {
+  const std::uint8_t* begin;  // what the sums of the panel's vectors begin with
 
-template <int B>
-static __attribute__((noinline)) void tile_byte_product(const TileByteProduct& tile, int rows,
-                                                        const TileByteProduct* next, int next_rows, Tiles& tiles) {
-  run_tiles<B, std::int32_t>(
-      tile, rows, next, next_rows, tiles,
-      []<int N>(const TileByteProduct& t, int count, int first, Count<N>, const std::int32_t* sums) {
-        const Vec multiplier = broadcast(t.multiplier);
-        for (int p = 0; p < count; ++p) {
-          POWERLAB_UNROLL
-          for (int b = 0; b < N; ++b) {
-            const Vec product = __builtin_convertvector(load_ints(sums + b * kTileSums + p * kWidth), Vec) * multiplier;
-            store_columns(t.out + p * t.out_row + (first + b) * kWidth, product, first + b + 1 < B ? kWidth : t.lanes);
-          }
-        }
-      });
-}
-static constexpr void (*kTileByteProducts[])(const TileByteProduct&, int, const TileByteProduct*, int, Tiles&) = {
-    tile_byte_product<1>, tile_byte_product<2>, tile_byte_product<3>, tile_byte_product<4>};
+  static Vec floats(const std::int32_t* sums) { return __builtin_convertvector(load_ints(sums), Vec); }
+};
+static inline const std::uint8_t* begin_of(const ByteRows& t, int vector) { return t.begin + 4 * vector * kWidth; }
 
 // As matmul_bytes, in AMX's tiles of rows.
 static void matmul_byte_tiles(const Step& s, int thread, int threads) {
-  const Strided &out = s.operands[0], &a = s.operands[1];
-  const int axes = out.rank - 2;
-  const std::int64_t rows = out.size[axes], tiles = (rows + kTileRows - 1) / kTileRows;
-  const std::int64_t words = (s.numbers[0] + 3) / 4, a_row = a.stride[axes], out_row = out.stride[axes];
-  const Panels panels(out.size[axes + 1]);
-  Tiles registers(static_cast<int>(words));
-  for_panels(s, panels, tiles, thread, threads, [&](const PanelTiles& some) {
-    const std::uint8_t *packed = bytes_of(some.b), *b = packed + some.begin * words * kWordBytes<1>;
-    const std::uint8_t* begin = packed + panels.vectors * words * kWordBytes<1> + some.begin * 4 * kWidth;
-    multiply_panel(
-        some.first, some.last, rows, tiles,
-        [&](std::int64_t row) {
-          const float* x = some.a + row * a_row;
-          return TileByteProduct{{x, b, a_row, reinterpret_cast<const char*>(x)},
-                                 begin,
-                                 some.out + row * out_row,
-                                 out_row,
-                                 s.alpha,
-                                 some.lanes};
-        },
-        [&](const TileByteProduct& one, int count, const TileByteProduct* next, int next_count) {
-          kTileByteProducts[some.width - 1](one, count, next, next_count, registers);
-        });
+  const std::int64_t words = (s.numbers[0] + 3) / 4;
+  const Panels panels(s.operands[0].size[s.operands[0].rank - 1]);
+  multiply_panels<std::int32_t, ByteRows>(s, words, thread, threads, [&](const PanelTiles& some, RowTile rows) {
+    const std::uint8_t* packed = bytes_of(some.b);
+    rows.weights = packed + some.begin * words * kWordBytes<1>;
+    return ByteRows{rows, packed + panels.vectors * words * kWordBytes<1> + some.begin * 4 * kWidth};
   });
 }
 

@@ -9,6 +9,7 @@
 
 #if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
 #include "kernels/pairs/amx_tile.hpp"
+#include "kernels/products/amx_rows.hpp"
 #else
 #include "kernels/pairs/register_words.hpp"
 #endif
@@ -63,53 +64,13 @@ static void pack_matrix_pairs(const Step& s, int thread, int threads) {
 
 #if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
 
-struct PairProduct : RowTile {
-  float* out;
-  std::int64_t out_row;
-  float multiplier;
-  int lanes;  // of the last vector, that are columns
-};
-
-template <int B>
-static __attribute__((noinline)) void pair_product(const PairProduct& tile, int rows, const PairProduct* next,
-                                                   int next_rows, Tiles& tiles) {
-  run_tiles<B, float>(tile, rows, next, next_rows, tiles,
-                      []<int N>(const PairProduct& t, int count, int first, Count<N>, const float* sums) {
-                        const Vec multiplier = broadcast(t.multiplier);
-                        for (int p = 0; p < count; ++p) {
-                          POWERLAB_UNROLL
-                          for (int b = 0; b < N; ++b) {
-                            const int lanes = first + b + 1 < B ? kWidth : t.lanes;
-                            store_columns(t.out + p * t.out_row + (first + b) * kWidth,
-                                          load(sums + b * kTileSums + p * kWidth) * multiplier, lanes);
-                          }
-                        }
-                      });
-}
-static constexpr void (*kPairProducts[])(const PairProduct&, int, const PairProduct*, int, Tiles&) = {
-    pair_product<1>, pair_product<2>, pair_product<3>, pair_product<4>};
-
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; words of a; packed b. alpha: what a
 // sum is multiplied by; numbers[0]: the inner axis.
 static void matmul_pairs(const Step& s, int thread, int threads) {
-  const Strided &out = s.operands[0], &a = s.operands[1];
-  const int axes = out.rank - 2;
-  const std::int64_t rows = out.size[axes], tiles = (rows + kPairRows - 1) / kPairRows;
-  const std::int64_t words = inner_words(s.numbers[0]), a_row = a.stride[axes], out_row = out.stride[axes];
-  const Panels panels(out.size[axes + 1]);
-  Tiles registers(static_cast<int>(words));
-  for_panels(s, panels, tiles, thread, threads, [&](const PanelTiles& some) {
-    const float* b = some.b + some.begin * words * kWidth;
-    multiply_panel(
-        some.first, some.last, rows, tiles,
-        [&](std::int64_t row) {
-          const float* x = some.a + row * a_row;
-          return PairProduct{
-              {x, b, a_row, reinterpret_cast<const char*>(x)}, some.out + row * out_row, out_row, s.alpha, some.lanes};
-        },
-        [&](const PairProduct& one, int count, const PairProduct* next, int next_count) {
-          kPairProducts[some.width - 1](one, count, next, next_count, registers);
-        });
+  const std::int64_t words = inner_words(s.numbers[0]);
+  multiply_panels<float, RowTile>(s, words, thread, threads, [&](const PanelTiles& some, RowTile rows) {
+    rows.weights = some.b + some.begin * words * kWidth;
+    return rows;
   });
 }
 
