@@ -59,8 +59,16 @@ PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 HELD = {"openvino": "ONEDNN_MAX_CPU_ISA"}
 """The peers that can be held to an instruction set, and the variable that does it."""
 
-HELD_TIERS = {"sse4": "SSE41", "avx2": "AVX2"}
-"""Tiers that a newer processor can stand in for, and what the variables above call them."""
+HELD_TIERS = {"sse4": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE_FP16"}
+"""Tiers that a newer processor can stand in for, and what the variables above call them. None has AMX."""
+
+
+def hold(tier: str, peers: Sequence[str]) -> list[str]:
+    """Hold the processes that are started from now on to a tier; return the peers that can be."""
+    held = [peer for peer in peers if peer in HELD]
+    os.environ.update(POWERLAB_TIER=tier, POWERLAB_AMX="off", **{HELD[peer]: HELD_TIERS[tier] for peer in held})
+    return held
+
 
 EFFORT = Effort(cell_s=20.0, turn_s=0.06, least_rounds=5)
 QUICK = Effort(cell_s=1.1, turn_s=0.02, least_rounds=3)
@@ -124,9 +132,7 @@ def main() -> None:
     options = _options()
     peers = options.peers or [engine for engine in PEERS if installed_version(engine) is not None]
     if options.tier is not None:
-        peers = [peer for peer in peers if peer in HELD]
-        os.environ["POWERLAB_TIER"] = options.tier
-        os.environ.update({HELD[peer]: HELD_TIERS[options.tier] for peer in peers})
+        peers = hold(options.tier, peers)
     if not peers:
         held = f" that can be held to {options.tier}" if options.tier else ""
         sys.exit(f"no peer{held} is installed: pip install 'powerlab[peers]'")

@@ -9,9 +9,9 @@ network in float32 too. Each has a process of its own and they take turns. A rat
 the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
 compute what the file says: OpenVINO rearranges quantizations, and LiteRT rounds before it adds a residual. Beside the
 ratios stands what is left of the outputs' signal in ours (SQNR) and for how many random inputs the first choice is that
-of float32. With ``--tier avx2`` weights are narrow, as ``powerlab engine quantize --narrow-weights 4`` writes them
-(``--full`` keeps all bits). A star means that a peer failed on the file, and got one whose concatenations and batch
-norms are floats.
+of float32. ``--tier avx512`` leaves AMX out; with ``--tier avx2`` weights are narrow, as ``powerlab engine quantize
+--narrow-weights 4`` writes them (``--full`` keeps all bits). A star means that a peer failed on the file, and got one
+whose concatenations and batch norms are floats.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import os
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench.engine.vs_peers import CONFIGURATIONS, HELD, HELD_TIERS
+from bench.engine.vs_peers import CONFIGURATIONS, HELD_TIERS, hold
 from bench.peers.ratios import OURS, Cell, paired_ratio
 from bench.peers.turns import EngineError, EngineProcess, balanced_orders
 from bench.precision.files import cost, files, with_floats_between
@@ -43,6 +42,9 @@ FLOATS = "fp32"
 
 BETWEEN = "*"
 """Behind the name of a peer that failed on the file, and got one whose concatenations and batch norms are floats."""
+
+NARROW = ("sse4", "avx2")
+"""Tiers on which products of two bytes are added up in 16 bits, so that weights are narrow."""
 
 LEAST_TURNS = 5
 TURN_S = 0.1
@@ -115,11 +117,9 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="weights of 8 bits on any tier")
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
     asked = parser.parse_args()
-    peers, narrow = list(asked.peers), asked.tier is not None and not asked.full
+    peers, narrow = list(asked.peers), asked.tier in NARROW and not asked.full
     if asked.tier is not None:
-        peers = [peer for peer in peers if peer in HELD]
-        os.environ["POWERLAB_TIER"] = asked.tier
-        os.environ.update({HELD[peer]: HELD_TIERS[asked.tier] for peer in peers})
+        peers = hold(asked.tier, peers)
     one = ((asked.batch or 1, asked.threads or 1),) if asked.batch or asked.threads else CONFIGURATIONS
     tier, names, best = choose_tier(), (FLOATS, *peers), []
     versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in peers)

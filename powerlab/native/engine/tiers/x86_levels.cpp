@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <initializer_list>
 
 namespace powerlab::engine {
@@ -63,6 +65,8 @@ namespace {
 
 // Whether tiles multiply what a bit of CPUID says.
 bool has_tiles_of(int bit) {
+  const char* wanted = std::getenv("POWERLAB_AMX");
+  if (wanted && std::strcmp(wanted, "off") == 0) return false;
   constexpr int kTiles = 24, kConfigSaved = 17, kDataSaved = 18;
   if (!all(cpuid(7).d, {kTiles, bit}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM; it is for the whole process, and asking again is free

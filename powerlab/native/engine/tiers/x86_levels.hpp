@@ -15,7 +15,7 @@ bool has_avx512_bf16();
 bool has_avx512_fp16();
 
 // Tiles of bytes and of bfloat16, beside level 4, after asking Linux for them: it saves their registers for those alone
-// who did.
+// who did. POWERLAB_AMX=off hides them, so that what they bring can be measured.
 bool has_amx_int8();
 bool has_amx_bf16();
 
