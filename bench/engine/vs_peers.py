@@ -59,8 +59,9 @@ PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 HELD = {"openvino": "ONEDNN_MAX_CPU_ISA"}
 """The peers that can be held to an instruction set, and the variable that does it."""
 
-HELD_TIERS = {"sse4": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE_FP16"}
-"""Tiers that a newer processor can stand in for, and what the variables above call them. None has AMX."""
+HELD_TIERS = {"sse4": "SSE41", "avx2": "AVX2_VNNI", "avx512": "AVX512_CORE_FP16"}
+"""Tiers that a newer processor can stand in for, and what the variables above call them: with dot products of bytes
+where a processor has them, and without AMX."""
 
 
 def hold(tier: str, peers: Sequence[str]) -> list[str]:

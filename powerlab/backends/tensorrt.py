@@ -17,7 +17,7 @@ from powerlab.backends.offers import check_offers
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.onnxruntime import half_content
 from powerlab.backends.packages import required
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
 _ENGINE = "tensorrt"
@@ -31,7 +31,7 @@ class TensorrtBackend:
         self._network = network  # has to outlive its context
         self._context = network.create_execution_context()
         if self._context is None:
-            raise PowerlabError(f"TensorRT has not enough memory on {card.name} for this model; use a smaller batch.")
+            raise TooLargeError(f"TensorRT has not enough memory on {card.name} for this model; use a smaller batch.")
         self._card, self._model = card, model
         names = [network.get_tensor_name(index) for index in range(network.num_io_tensors)]
         self._shapes = {name: tuple(network.get_tensor_shape(name)) for name in names}
@@ -83,7 +83,7 @@ def load(options: LoadOptions) -> TensorrtBackend:
     plan = _built(tensorrt, logger, model.content, options)
     network = tensorrt.Runtime(logger).deserialize_cuda_engine(plan)
     if network is None:
-        raise PowerlabError(f"TensorRT has not enough memory on {card.name} for {options.model}; use a smaller batch.")
+        raise TooLargeError(f"TensorRT has not enough memory on {card.name} for {options.model}; use a smaller batch.")
     return TensorrtBackend(tensorrt, network, model, card)
 
 

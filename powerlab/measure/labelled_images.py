@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.accuracy import LabelledAccuracy
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.output_check import compared
@@ -103,7 +103,7 @@ def check_labels(
 ) -> LabelCheck:
     """Classify the images in every precision and engine of a plan, each in a worker of its own.
 
-    A worker that crashes here says nothing yet: its runs will be recorded as failed.
+    A worker that crashes here, or finds too little memory, says nothing yet: its runs will be recorded as failed.
 
     Raises:
         PowerlabError: a model does not take such images, or does not put out one list of classes for each.
@@ -117,7 +117,7 @@ def check_labels(
             with Worker(worker_cores(plain)) as worker:
                 worker.load(load_request(plain, meter, plan.seed, model_files))
                 right = sum(_right(worker, images, plain.workload))
-        except WorkerError:
+        except (WorkerError, TooLargeError):
             continue
         found[workload] = LabelledAccuracy(images=images.labels.size, right=right, sha256=images.sha256)
     return LabelCheck(found)

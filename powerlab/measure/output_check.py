@@ -15,7 +15,7 @@ import numpy as np
 
 from powerlab.backends.packages import PACKAGES
 from powerlab.domain.accuracy import OutputAccuracy
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Processor, Workload
 from powerlab.measure.output_accuracy import Outputs, accuracy_of
@@ -102,7 +102,7 @@ def compared(point: Point) -> Workload:
 def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] | None = None) -> OutputCheck:
     """Compare every engine of a plan with the built-in one, each in a worker of its own; nothing where models train.
 
-    A worker that crashes here says nothing yet: its runs will be recorded as failed.
+    A worker that crashes here, or finds too little memory, says nothing yet: its runs will be recorded as failed.
 
     Raises:
         PowerlabError: an engine's outputs differ by more than its precision explains.
@@ -137,7 +137,7 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
             differences[workload] = _checked(workload, found[0], reference[0])
             if not exact:
                 accuracies[workload] = accuracy_of(reference, found, workload.batch_size, plan.least_sqnr_db)
-        except WorkerError:
+        except (WorkerError, TooLargeError):
             continue
     return OutputCheck(differences, tuple(unchecked), accuracies)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,15 +17,14 @@ from powerlab.domain.order import Done, ModeVisit, Stage, visits, visits_again
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Workload
 from powerlab.measure.duration import expected_s, longest_s
 from powerlab.measure.heat.guard import TooHotError
 from powerlab.measure.labelled_images import LabelCheck, check_labels
 from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.recording.rails import IdleBaseline, Meter
-from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
+from powerlab.measure.run import Measured, RunRequest, failed_run, measure_run
 from powerlab.measure.worker.cores import check_present
-from powerlab.measure.worker.process import Worker, WorkerError
+from powerlab.measure.worker.process import WorkerError
 from powerlab.search.searcher import Searcher
 from powerlab.sweep.adaptive import ended_words, searcher_for
 from powerlab.sweep.advice import advice
@@ -43,6 +42,7 @@ from powerlab.sweep.events import (
 )
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
+from powerlab.sweep.model_check import check_models
 from powerlab.sweep.stages import stages_of
 from powerlab.sweep.until import check_until, still_wide, widest_percent
 from powerlab.throttling.zones import Zones
@@ -88,7 +88,7 @@ def run_sweep(
         check_present(cores, host.sysroot)
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors)
     check_until(plan, meter)
-    inference_s = check_models(plan, meter, host.model_files)
+    models = check_models(plan, meter, host.model_files)
     outputs = check_outputs(plan, meter, host.model_files)
     labels = check_labels(plan, meter, host.labelled_images, host.model_files)
     order = visits(plan, done)
@@ -103,12 +103,13 @@ def run_sweep(
         if host.nodes is not None:
             sweep.meter = host.nodes.joined(sweep.meter)
     waiting = plan if Zones(host.sysroot).names else replace(plan, cool_down_s=0.0)  # without zones nobody waits
+    known = filter(None, (models.words, advice(plan, sweep.meter), outputs.words)) if sweep.run_count else ()
     yield SweepStarted(
         sweep_id=sweep_id,
         run_count=sweep.run_count,
-        expected_s=expected_s(waiting, order, sweep.meter.margin_s, inference_s),
-        longest_s=longest_s(waiting, order, sweep.meter.margin_s, inference_s),
-        advice=" ".join(filter(None, (advice(plan, sweep.meter), outputs.words))) if sweep.run_count else "",
+        expected_s=expected_s(waiting, order, sweep.meter.margin_s, models.inference_s),
+        longest_s=longest_s(waiting, order, sweep.meter.margin_s, models.inference_s),
+        advice=" ".join(known),
     )
     for number, stage in enumerate(stages):
         here = [visit for visit in order if visit.mode in stage.modes]
@@ -121,51 +122,6 @@ def run_sweep(
             yield from sweep.carry_out(here)
             yield from sweep.go_on(stage)
     yield sweep.finished()
-
-
-def check_models(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str]) -> dict[str, float]:
-    """Load every model once at every batch size, in a worker, before anything is measured, and try it.
-
-    A worker that crashes here says nothing yet: its runs will be recorded as failed.
-
-    Returns:
-        by point id, how long an inference takes in s, about: that of the one that was tried, shared by more threads.
-
-    Raises:
-        PowerlabError: a model cannot be read or run, with the reason.
-    """
-    tried: dict[Workload, tuple[int, float]] = {}
-    for point in plan.points():
-        if _kind(point) in tried:
-            continue
-        tried[_kind(point)] = (point.threads, 0.0)
-        try:
-            with Worker(worker_cores(point)) as worker:
-                worker.load(load_request(point, meter, plan.seed, model_files))
-                tried[_kind(point)] = (point.threads, _query_s(worker, point))
-        except WorkerError:
-            continue
-    return {
-        point.id: inference_s * threads / point.threads
-        for point in plan.points()
-        for threads, inference_s in (tried[_kind(point)],)
-    }
-
-
-def _query_s(worker: Worker, point: Point) -> float:
-    """Return how long a query takes, about; 0 where a loss is no number any more, of which the runs will tell."""
-    try:
-        worker.warm_up(0.0)  # the first one touches its memory for the first time
-        return worker.warm_up(0.0)
-    except PowerlabError:
-        if point.workload.trains:
-            return 0.0
-        raise
-
-
-def _kind(point: Point) -> Workload:
-    """Return what of a point decides whether its model can be loaded, and how long a query takes."""
-    return replace(point.workload, latency_bound_ms=0.0)
 
 
 @dataclass(slots=True, kw_only=True)

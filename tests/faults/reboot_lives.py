@@ -21,6 +21,7 @@ from powerlab.measure.run import Measured, RunRequest, failed_run
 from powerlab.modes.reboot.transition import Rebooting
 from powerlab.sweep import runner
 from powerlab.sweep.host import Host
+from powerlab.sweep.model_check import ModelCheck
 from powerlab.sysroot import Sysroot
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
@@ -47,7 +48,7 @@ def measure_run(request: RunRequest) -> Measured:
 
 MADE_UP: dict[str, Any] = {
     "measure_run": measure_run,
-    "check_models": lambda plan, *_: {point.id: 0.001 for point in plan.points()},
+    "check_models": lambda plan, *_: ModelCheck({point.id: 0.001 for point in plan.points()}),
     "check_outputs": lambda *_: OutputCheck(),
     "choose_meter": lambda sysroot, *_: Meter(sysroot=sysroot, total=None, rails=(), sample_period_s=0.01),
     "watched_meter": lambda meter, *_: meter,

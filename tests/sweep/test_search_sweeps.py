@@ -24,6 +24,7 @@ from powerlab.measure.run import Measured, RunRequest
 from powerlab.sweep import runner
 from powerlab.sweep.events import RunFinished, RunStarted, SearchEnded, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
+from powerlab.sweep.model_check import ModelCheck
 from powerlab.sysroot import Sysroot
 
 MOST = 3 * len(PLAN.points())
@@ -58,7 +59,7 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
             return Measured(run=run_of(request.point, request.repeat))
 
         monkeypatch.setattr(runner, "measure_run", measure)
-        monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: {})
+        monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: ModelCheck())
         outputs = SimpleNamespace(words="", of=lambda _: None, accuracy_of=lambda _: None)
         monkeypatch.setattr(runner, "check_outputs", lambda plan, meter, files: outputs)
         monkeypatch.setattr(runner, "choose_meter", lambda *_: meter_of(rail("meter", "wall", 0.0)))

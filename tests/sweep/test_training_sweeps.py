@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import resource
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.workload import Recompute, WorkloadKind
 from powerlab.engine.training.parts import PARTS
 from powerlab.measure.audit.recompute import recompute
-from powerlab.sweep.events import RunFinished
+from powerlab.sweep.events import RunFinished, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
@@ -27,14 +29,30 @@ from small_network import write_small_network
 def sweep(rapl_tree: Path, tmp_path: Path, make_plan):
     host = Host(sysroot=Sysroot(rapl_tree), state_dir=tmp_path / "state", name="bench")
 
-    def finished(*models: Path, **changes: object) -> list[RunFinished]:
+    def finished(*models: Path, said: list[str] | None = None, **changes: object) -> list[RunFinished]:
         quick = {"threads": (1,), "batch_sizes": (4,), "duration_s": 0.1, "warm_up_s": 0.0, "idle_s": 0.0}
         trains = {"workload": WorkloadKind.TRAIN, "optimizers": ("sgd",)}
-        plan = make_plan(models=tuple(map(str, models)), **quick, **trains, **changes)
-        with closing(run_sweep(plan, "s", host)) as events:
-            return [event for event in events if isinstance(event, RunFinished)]
+        plan = make_plan(models=tuple(map(str, models)), **{**quick, **trains, **changes})
+        with closing(run_sweep(plan, "s", host)) as generator:
+            events = list(generator)
+        if said is not None:
+            said += [event.advice for event in events if isinstance(event, SweepStarted)]
+        return [event for event in events if isinstance(event, RunFinished)]
 
     return finished
+
+
+TOO_LARGE = 130_000
+"""Images whose activations no 8 GiB hold."""
+
+
+@pytest.fixture
+def little_memory():
+    """Let processes that are started now take 8 GiB at most."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture
@@ -86,6 +104,25 @@ def test_a_loss_that_is_no_number_fails_its_runs_with_the_step_and_the_others_go
     assert {Path(run.point.workload.model).name for run in failed} == {"scaled.onnx"}
     assert len(failed) == 3
     assert all(run.findings[0].detail.startswith("the loss of step 2 is nan") for run in failed)
+
+
+def test_a_batch_that_the_memory_does_not_hold_is_said_first_and_the_others_go_on(sweep, network, little_memory):
+    said: list[str] = []
+    runs = [event.run for event in sweep(network, batch_sizes=(4, TOO_LARGE), said=said)]
+    assert re.fullmatch(
+        r"Runs of .*small\.onnx in batches of 130000 will fail: training 'small' needs .* GiB for its activations, "
+        r"gradients and weights, and .* GiB are left to this process; use a smaller batch.*",
+        said[0],
+    )
+    failed = [run for run in runs if run.verdict is Verdict.FAILED]
+    assert [run.point.workload.batch_size for run in failed] == [TOO_LARGE] * 3
+    assert all("GiB are left to this process" in run.findings[0].detail for run in failed)
+    assert len(runs) == 6
+
+
+def test_what_never_fits_into_memory_is_refused_before_anything_is_measured(sweep, network, little_memory):
+    with pytest.raises(PowerlabError, match="GiB are left to this process; use a smaller batch"):
+        sweep(network, batch_sizes=(TOO_LARGE,))
 
 
 def test_what_cannot_be_trained_is_refused_before_anything_is_measured(sweep, network):

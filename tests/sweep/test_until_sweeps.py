@@ -21,6 +21,7 @@ from powerlab.measure.run import Measured, RunRequest
 from powerlab.sweep import runner
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
+from powerlab.sweep.model_check import ModelCheck
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
 
@@ -63,7 +64,7 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
     ) -> list[SweepEvent]:
         stop = threading.Event()
         monkeypatch.setattr(runner, "measure_run", bench.measure)
-        monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: {})
+        monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: ModelCheck())
         monkeypatch.setattr(runner, "choose_meter", lambda *_: meter_of(rail("meter", "wall", 0.0)))
         monkeypatch.setattr(runner, "watched_meter", lambda meter, _: meter)
         events: list[SweepEvent] = []

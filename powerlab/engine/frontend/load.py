@@ -134,7 +134,7 @@ def _load_zoo(model: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -
     try:
         return ZOO[name].build(shape)
     except PowerlabError as error:
-        raise PowerlabError(f"{name} cannot take images of shape {shape}: {error}") from None
+        raise error.named(f"{name} cannot take images of shape {shape}: ") from None
 
 
 def _taken(usual: tuple[int, ...]) -> tuple[str, int]:

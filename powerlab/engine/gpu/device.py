@@ -138,7 +138,7 @@ def opened(*, host_constants: bool = True) -> Any:
         kept = _cache_file(devices()[index]).read_bytes()
     try:
         return native().Device(library(), index, kept, host_constants)
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         raise PowerlabError(f"The device gpu cannot be used: {error}") from None
 
 

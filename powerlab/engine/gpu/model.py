@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.gpu.choice.method import Chooser
 from powerlab.engine.gpu.device import chosen_info, keep_pipelines, native, opened, this_target
 from powerlab.engine.gpu.exchange import Exchange
@@ -157,6 +157,8 @@ class sentences:  # noqa: N801  a context manager reads as a function
         """Do nothing."""
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Raise a RuntimeError again as PowerlabError."""
+        """Raise a RuntimeError or MemoryError again as PowerlabError."""
+        if isinstance(error, MemoryError):
+            raise TooLargeError(str(error)) from error
         if isinstance(error, RuntimeError):
             raise PowerlabError(str(error)) from error

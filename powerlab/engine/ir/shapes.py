@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.ir.constants import Constants, Value, value_of
 from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
 from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
@@ -25,13 +25,18 @@ def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
     """Return ``shape`` as plain ints.
 
     Raises:
-        PowerlabError: an axis is negative, there are too many, or the tensor is larger than ``MAX_ELEMENTS``.
+        PowerlabError: an axis is negative, or there are too many.
+        TooLargeError: the tensor is larger than ``MAX_ELEMENTS``.
     """
     sizes = tuple(int(size) for size in shape)
-    beside_none = math.prod(max(1, size) for size in sizes)  # an axis of 0 hides no others
-    if len(sizes) > MAX_AXES or any(size < 0 for size in sizes) or beside_none > MAX_ELEMENTS:
+    if len(sizes) > MAX_AXES or any(size < 0 for size in sizes):
         raise PowerlabError(
             f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
+        )
+    if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:  # an axis of 0 hides no others
+        raise TooLargeError(
+            f"{owner} has the impossible shape {sizes[:8]}, of more than {MAX_ELEMENTS} numbers; use a smaller batch, "
+            "smaller images or a smaller model."
         )
     return sizes
 

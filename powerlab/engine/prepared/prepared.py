@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.convolutions.choosing import Chooser
 from powerlab.engine.codegen.quantized.byte_products import with_byte_products
@@ -48,7 +48,7 @@ def memory_errors(name: str) -> Iterator[None]:
     except RuntimeError as error:
         raise PowerlabError(str(error)) from error
     except MemoryError as error:
-        raise PowerlabError(
+        raise TooLargeError(
             f"the model {name!r} does not fit into memory with inputs of this size; use a smaller batch."
         ) from error
 

@@ -10,7 +10,7 @@ import resource
 import psutil  # type: ignore[import-untyped]
 
 from powerlab.cgroups import memory_left_bytes
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import TooLargeError
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Graph
 from powerlab.sysroot import Sysroot
@@ -44,11 +44,11 @@ def check_memory(needed_bytes: int, what: object, why: str, left_bytes: int | No
         What there is.
 
     Raises:
-        PowerlabError: there is less.
+        TooLargeError: there is less.
     """
     left = available_bytes() if left_bytes is None else left_bytes
     if needed_bytes > left:
-        raise PowerlabError(
+        raise TooLargeError(
             f"{what} needs {needed_bytes / _GIB:.3g} GiB for {why}, and {left / _GIB:.3g} GiB are left to this "
             "process; use a smaller batch, smaller images or a smaller model."
         )

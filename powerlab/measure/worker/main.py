@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from powerlab.boards.simulator import Pacer, pacer
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.workload import Processor, Workload
 from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
@@ -202,7 +202,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                     case _:
                         reply = Broken(detail="no model is loaded")
             except PowerlabError as error:
-                reply = Refused(sentence=str(error))
+                reply = Refused(sentence=str(error), memory=isinstance(error, TooLargeError))
             except Exception as error:
                 reply = Broken(detail=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             replies.write(encode(reply))

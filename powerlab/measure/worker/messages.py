@@ -103,9 +103,10 @@ class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: the user can fix this; ``sentence`` says how."""
+    """From the worker: the user can fix this; ``sentence`` says how. ``memory`` is what it lacks."""
 
     sentence: str
+    memory: bool = False
 
 
 class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.measure.layers.messages import LayerRequest, Repeated, Roofs, Steps
 from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.worker.exit_reason import exit_reason, last_line
@@ -109,7 +109,8 @@ class Worker:
         """Load a model; return the graphics processor's name, which is empty where none computes.
 
         Raises:
-            PowerlabError: the model cannot be run, for a reason the user can fix.
+            PowerlabError: the model cannot be run, for a reason the user can fix; TooLargeError, where that is
+                a lack of memory.
             WorkerError: the worker died or did not answer.
         """
         return self._ask(request, timeout_s, Ready).processor_name
@@ -170,7 +171,7 @@ class Worker:
         reply = self._exchange(request, deadline, timeout_s)
         self._busy = False
         if isinstance(reply, Refused):
-            raise PowerlabError(reply.sentence)
+            raise (TooLargeError if reply.memory else PowerlabError)(reply.sentence)
         if isinstance(reply, Broken):
             raise WorkerError(f"the engine failed in the worker: {reply.detail}.")
         if not isinstance(reply, expected):

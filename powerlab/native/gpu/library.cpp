@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "gpu/device.hpp"
 
@@ -168,13 +171,23 @@ std::optional<QueueFamily> compute_family(const vk::Functions& f, vk::PhysicalDe
   return found;
 }
 
+// Python sees it as a MemoryError, with this text.
+class NotEnoughMemory : public std::bad_alloc {
+ public:
+  explicit NotEnoughMemory(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
 void check(vk::Result result, const char* what) {
   if (result == vk::kSuccess) return;
   const std::string doing = std::string("the GPU cannot ") + what;
   switch (result) {
     case vk::kErrorOutOfHostMemory:
     case vk::kErrorOutOfDeviceMemory:
-      throw std::runtime_error(doing + ": it has not enough memory left; use a smaller batch or model.");
+      throw NotEnoughMemory(doing + ": it has not enough memory left; use a smaller batch or model.");
     case vk::kErrorDeviceLost:
       throw std::runtime_error(doing + ": it was lost (reset by its driver, or unplugged); the kernel's log says why.");
     default:

@@ -12,7 +12,7 @@ from pathlib import Path
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader.build import parse
 from powerlab.engine.frontend.onnx_reader.file import DataFile
-from powerlab.engine.ir.graph import Graph, NeedsRunError
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.open_model import OpenModel
 
 MAX_FILE_BYTES = 2**31
@@ -60,9 +60,7 @@ def _named(path: Path) -> Iterator[None]:
     """Let errors name the file."""
     try:
         yield
-    except NeedsRunError as error:
-        raise error.named(f"{path} cannot be loaded: ") from None
     except PowerlabError as error:
-        raise PowerlabError(f"{path} cannot be loaded: {error}") from None
+        raise error.named(f"{path} cannot be loaded: ") from None
     except MemoryError:
         raise PowerlabError(f"{path} cannot be loaded: it does not fit into memory; give a smaller model.") from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.gpu.device import check_queues, chosen_info, keep_pipelines, native, opened, this_target
 from powerlab.engine.gpu.exchange import Exchange
 from powerlab.engine.gpu.kernels import spirv
@@ -72,7 +72,7 @@ class GpuTrainer:
         rooms = self._layout.rooms()
         self.activation_bytes, self.planned_bytes = self._layout.arena_bytes, sum(rooms)
         if self.planned_bytes > info.memory_bytes:
-            raise PowerlabError(
+            raise TooLargeError(
                 f"training {network.name!r} needs {self.planned_bytes / _GIB:.3g} GiB for its activations, gradients "
                 f"and weights, and {info.name} has {info.memory_bytes / _GIB:.3g} GiB; use a smaller batch, smaller "
                 "images or a smaller model."
