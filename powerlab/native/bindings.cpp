@@ -14,7 +14,7 @@ NB_MODULE(_native, module) {
   powerlab::bind_engine(engine);
   auto gpu = module.def_submodule("gpu", "GPUs that Vulkan's loader knows, and plans of dispatches on them");
   powerlab::bind_gpu(gpu);
-  auto protobuf = module.def_submodule("protobuf", "Protobuf messages as fields");
+  auto protobuf = module.def_submodule("protobuf", "Protobuf messages");
   powerlab::bind_protobuf(protobuf);
   auto sampler = module.def_submodule("sampler", "Power sampling in a thread of its own");
   powerlab::bind_sampler(sampler);

@@ -5,7 +5,6 @@ What large weights become lies where vectors may be loaded from, so that the pla
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -94,28 +93,23 @@ def pack_direct(
     """Pack a convolution for ``conv_direct``: [unit][input block][kh][kw][lane][block of the unit][width].
 
     Args:
-        weights: shape (O, I / groups, kh, kw).
+        weights: shape (O, I / groups, kh, kw), with any strides.
         groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
         width: channels of an output block.
         tile_blocks: output blocks of a unit at most.
         lanes: channels of an input block.
         packed: what to pack into, of :func:`packed_direct_floats`; None: new memory.
     """
-    outputs, inputs, *kernel = weights.shape
-    per_group, whole = outputs // groups, inputs // lanes * lanes
-    blocks = divide_up(per_group, width)
     if packed is None:
         packed = aligned_floats(packed_direct_floats(weights.shape, groups, width))
-    at = 0
-    for group in range(groups):
-        own = weights[group * per_group : (group + 1) * per_group]
-        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
-            rows = filled_rows(own[begin * width : end * width], (end - begin) * width)
-            for channels, some_lanes in ((rows[:, :whole], lanes), (rows[:, whole:], inputs - whole)):
-                if channels.size:
-                    unit = channels.reshape(end - begin, width, -1, some_lanes, *kernel).transpose(2, 4, 5, 3, 0, 1)
-                    packed[at : at + unit.size].reshape(unit.shape)[...] = unit
-                    at += unit.size
+    native_engine().pack_direct(
+        weights=weights.reshape(*weights.shape[:2], -1),
+        packed=packed,
+        groups=groups,
+        width=width,
+        tile_blocks=tile_blocks,
+        lanes=lanes,
+    )
     return packed
 
 

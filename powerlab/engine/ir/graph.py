@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,16 @@ Array = NDArray[Any]
 
 MAX_AXES = 64
 """numpy's own limit."""
+
+
+_NOTHING: frozenset[str] = frozenset()
+
+_Held = TypeVar("_Held")
+
+
+def _frozen(values: Mapping[str, _Held]) -> Mapping[str, _Held]:
+    """Return a mapping that nobody changes; one that is such already, as of a node or graph before it, as it is."""
+    return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
 
 
 def quoted(name: str) -> str:
@@ -70,7 +80,7 @@ class Node:
     attributes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+        object.__setattr__(self, "attributes", _frozen(self.attributes))
 
     def input(self, index: int) -> str:
         """Return the name of input ``index``, or ``""`` where the node leaves it out."""
@@ -79,7 +89,7 @@ class Node:
     def captured(self) -> frozenset[str]:
         """Return the names of the tensors that its bodies read and that are none of its inputs."""
         bodies = [value for value in self.attributes.values() if isinstance(value, Subgraph)]
-        return frozenset().union(*(body.captured() for body in bodies))
+        return frozenset().union(*(body.captured() for body in bodies)) if bodies else _NOTHING
 
     def renamed(self, names: Mapping[str, str], name: str) -> Node:
         """Return the node with another name and tensors called by ``names`` where these have them."""
@@ -149,8 +159,8 @@ class Graph:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "constants", Constants(self.constants))
-        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
-        object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
+        object.__setattr__(self, "tensors", _frozen(self.tensors))
+        object.__setattr__(self, "outside", _frozen(self.outside))
 
     @property
     def kept_constants(self) -> Mapping[str, Value]:
@@ -189,13 +199,14 @@ class Graph:
 
         Each added constant gets its TensorInfo by itself.
         """
-        added = dict(constants or {})
-        infos = [TensorInfo(name, value.shape, value.dtype) for name, value in added.items()]
+        infos = {info.name: info for info in tensors}
+        if constants:
+            infos |= {name: TensorInfo(name, value.shape, value.dtype) for name, value in constants.items()}
         return replace(
             self,
             nodes=tuple(nodes),
-            constants=Constants({**self.kept_constants, **added}),
-            tensors={**self.tensors, **{info.name: info for info in (*infos, *tensors)}},
+            constants=Constants({**self.kept_constants, **constants}) if constants else self.constants,
+            tensors=MappingProxyType({**self.tensors, **infos}) if infos else self.tensors,
         )
 
 

@@ -28,12 +28,12 @@ def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
         PowerlabError: an axis is negative, or there are too many.
         TooLargeError: the tensor is larger than ``MAX_ELEMENTS``.
     """
-    sizes = tuple(int(size) for size in shape)
-    if len(sizes) > MAX_AXES or any(size < 0 for size in sizes):
+    sizes = tuple(map(int, shape))
+    if len(sizes) > MAX_AXES or min(sizes, default=0) < 0:
         raise PowerlabError(
             f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
         )
-    if math.prod(max(1, size) for size in sizes) > MAX_ELEMENTS:  # an axis of 0 hides no others
+    if math.prod(filter(None, sizes)) > MAX_ELEMENTS:  # an axis of 0 hides no others
         raise TooLargeError(
             f"{owner} has the impossible shape {sizes[:8]}, of more than {MAX_ELEMENTS} numbers; use a smaller batch, "
             "smaller images or a smaller model."
@@ -222,13 +222,14 @@ class _Inference:
 
     def add(self, node: Node) -> tuple[Node, ...]:
         """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
-        for wanted in filter(None, (*node.inputs, *node.captured())):
-            if wanted not in self.tensors and wanted not in self.sequences:
+        tensors, known = self.tensors, self.known
+        for wanted in (*node.inputs, *node.captured()):
+            if wanted and wanted not in tensors and wanted not in self.sequences:
                 raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
         view = NodeView(
             node,
-            tuple(self.tensors.get(wanted) for wanted in node.inputs),
-            tuple(self.known.get(wanted) for wanted in node.inputs),
+            tuple([tensors.get(wanted) for wanted in node.inputs]),
+            tuple([known.get(wanted) for wanted in node.inputs]),
         )
         if node.op_type in CONTROL:
             return self._inline(view)
@@ -241,19 +242,21 @@ class _Inference:
         try:
             specs = (rule.infer(view), *rule.infer_more(view))
         except NeedsRunError as error:
-            if error.tensor not in self.constants or error.tensor in self.known:
+            if error.tensor not in self.constants or error.tensor in known:
                 raise
-            self.known[error.tensor] = value_of(self.constants[error.tensor])  # large, but it decides
+            known[error.tensor] = value_of(self.constants[error.tensor])  # large, but it decides
             return (node,)
         named = self._named(node, len(specs))
         infos = [
             TensorInfo(output, checked_shape(shape, node), dtype)
             for output, (shape, dtype) in zip(named, specs, strict=False)
         ]
-        self.tensors.update((info.name, info) for info in infos if info.name)
+        for info in infos:
+            if info.name:
+                tensors[info.name] = info
         self.nodes.append(node if named == node.outputs else replace(node, outputs=named))
-        if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
-            self.known.update(rule.folded(view, infos))
+        if sum([info.elements for info in infos]) <= _MAX_TRACKED_ELEMENTS:
+            known.update(rule.folded(view, infos))
         return ()
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:
@@ -279,6 +282,8 @@ class _Inference:
         Raises:
             PowerlabError: none of them has a name.
         """
+        if count == 1 == len(node.outputs) and node.outputs[0]:
+            return node.outputs
         first, *more = node.outputs[:count]
         if not any((first, *more)):
             raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")

@@ -41,7 +41,8 @@ class Operator:
         """Return the values of the node's outputs ``made`` by their names; none where only a run can tell."""
         if _empty(made):
             return {info.name: np.zeros(info.shape, info.dtype) for info in made if info.name}
-        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view, made) else {}
+        knows = self.evaluate is not None and (self.of_shape or view.is_constant())
+        return view.evaluated(self.evaluate, made) if self.evaluate is not None and knows else {}
 
 
 def of_values(evaluate: Callable[[NodeView], Array | tuple[Array, ...]]) -> Operator:
@@ -56,7 +57,7 @@ def of_values(evaluate: Callable[[NodeView], Array | tuple[Array, ...]]) -> Oper
 
 def _empty(made: Sequence[TensorInfo]) -> bool:
     """Say whether tensors have no elements, so that their values are known whatever their node computes."""
-    return all(info.elements == 0 for info in made if info.name)
+    return not any(info.name and info.elements for info in made)
 
 
 def same_as_input(view: NodeView) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +103,10 @@ def _conv_transpose(view: NodeView) -> Spec:
     return (view.shape(0)[0], view.shape(1)[1] * view.integer("group", 1), *size), FLOAT32
 
 
+_LARGE_PRODUCTS = 2**24
+"""From so many multiplications on BLAS is worth its threads, which go on spinning for a tenth of a second."""
+
+
 def _convolved(view: NodeView) -> Array:
     """Return the value of a Conv of constants, such as what exporters make of embeddings of positions."""
     windows, group = conv_windows(view), view.integer("group", 1)
@@ -114,10 +119,16 @@ def _convolved(view: NodeView) -> Array:
     seen = sliding_window_view(padded, reach, axis=tuple(image))
     every = [slice(None, None, step) for step in (*windows.strides, *windows.dilations)]
     seen = seen[(slice(None), slice(None), *every)]
-    parts = [
-        np.moveaxis(np.tensordot(some, kernels, axes=((1, *taps), (1, *image))), -1, 1)
-        for some, kernels in zip(np.split(seen, group, axis=1), np.split(weight, group), strict=True)
-    ]
+    large = math.prod(seen.shape) * (weight.shape[0] // group) > _LARGE_PRODUCTS
+
+    def summed(some: Array, kernels: Array) -> Array:
+        if large:
+            return np.moveaxis(np.tensordot(some, kernels, axes=((1, *taps), (1, *image))), -1, 1)
+        outputs = 2 + 2 * axes
+        made: Array = np.einsum(some, range(outputs), kernels, (outputs, 1, *taps), (0, outputs, *image))
+        return made
+
+    parts = [summed(*both) for both in zip(np.split(seen, group, axis=1), np.split(weight, group), strict=True)]
     made = np.concatenate(parts, axis=1)
     return made + view.value(2).reshape(-1, *(1,) * axes) if view.has(2) else made
 

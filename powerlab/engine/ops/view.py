@@ -35,10 +35,11 @@ class NodeView:
     @classmethod
     def of(cls, graph: Graph, node: Node) -> NodeView:
         """Return the view of a node of ``graph``; the values known are the graph's constants."""
+        tensors, kept = graph.tensors, graph.kept_constants
         return cls(
             node,
-            tuple(graph.tensors[name] if name else None for name in node.inputs),
-            tuple(graph.kept_constants.get(name) for name in node.inputs),
+            tuple([tensors[name] if name else None for name in node.inputs]),
+            tuple([kept.get(name) for name in node.inputs]),
         )
 
     def fail(self, reason: str) -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -91,23 +91,27 @@ class Operand:
                 for own, stride, wanted in zip(self.sizes, self.strides, sizes[added:], strict=True)
             ),
         )
-        return replace(self, sizes=tuple(sizes), strides=strides)
+        return self._seen(tuple(sizes), strides)
+
+    def _seen(self, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int | None = None) -> Operand:
+        """Return the same storage through other axes; ``replace`` would take three times as long, and it is often."""
+        return Operand(self.storage, self.element, sizes, strides, self.offset if offset is None else offset)
 
     def permuted(self, order: Sequence[int]) -> Operand:
         """Return the operand with its axes in another order."""
         sizes, strides = (tuple(values[axis] for axis in order) for values in (self.sizes, self.strides))
-        return replace(self, sizes=sizes, strides=strides)
+        return self._seen(sizes, strides)
 
     def sliced(self, axis: int, start: int, size: int, step: int = 1) -> Operand:
         """Return ``size`` elements of an axis, from ``start`` on, ``step`` apart."""
         sizes, strides = list(self.sizes), list(self.strides)
         offset = self.offset + start * strides[axis]
         sizes[axis], strides[axis] = size, strides[axis] * step
-        return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
+        return self._seen(tuple(sizes), tuple(strides), offset)
 
     def first(self) -> Operand:
         """Return the first element alone, without axes."""
-        return replace(self, sizes=(), strides=())
+        return self._seen((), ())
 
     def reshaped(self, sizes: Sequence[int]) -> Operand | None:
         """Return the operand in another shape, its elements in the same order; None where no strides say that."""
@@ -121,15 +125,14 @@ class Operand:
                 return None
             size //= wanted
             strides.append(stride * size)
-        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+        return self._seen(tuple(sizes), tuple(strides))
 
     def split(self, axis: int, sizes: Sequence[int]) -> Operand:
         """Return the operand with one axis as several, whose sizes have the same product."""
         own = tuple(stride * self.strides[axis] for stride in compact_strides(sizes))
-        return replace(
-            self,
-            sizes=(*self.sizes[:axis], *sizes, *self.sizes[axis + 1 :]),
-            strides=(*self.strides[:axis], *own, *self.strides[axis + 1 :]),
+        return self._seen(
+            (*self.sizes[:axis], *sizes, *self.sizes[axis + 1 :]),
+            (*self.strides[:axis], *own, *self.strides[axis + 1 :]),
         )
 
 
@@ -150,6 +153,5 @@ def joined(operands: Sequence[Operand]) -> tuple[Operand, ...]:
     axes = axes or [(1, (1,) * len(operands))]
     sizes = tuple(size for size, _ in axes)
     return tuple(
-        replace(operand, sizes=sizes, strides=tuple(strides[index] for _, strides in axes))
-        for index, operand in enumerate(operands)
+        operand._seen(sizes, tuple(strides[index] for _, strides in axes)) for index, operand in enumerate(operands)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Tensor:
 
     def seen_as(self, layout: Layout, offset: int = 0) -> Tensor:
         """Return the same memory through another layout."""
-        return replace(self, layout=layout, offset=self.offset + offset)
+        return Tensor(self.storage, layout, self.offset + offset, self.shift)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

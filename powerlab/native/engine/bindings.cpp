@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "direct_weights.hpp"
 #include "halves.hpp"
 #include "memory.hpp"
 #include "plan.hpp"
@@ -327,6 +328,27 @@ void bind_packing(nb::module_& module) {
                               {packed.data(), packed.size()});
       },
       nb::arg("weights"), nb::arg("g"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"));
+  using Strided = nb::ndarray<const float, nb::ndim<3>, nb::device::cpu>;
+  module.def(
+      "pack_direct",
+      [](const Strided& weights, const OutputArray& packed, std::int64_t groups, std::int64_t width,
+         std::int64_t tile_blocks, std::int64_t lanes) {
+        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
+        const engine::DirectWeights sizes{.outputs = size(0),
+                                          .inputs = size(1),
+                                          .taps = size(2),
+                                          .output_stride = weights.stride(0),
+                                          .input_stride = weights.stride(1),
+                                          .tap_stride = weights.stride(2),
+                                          .groups = groups,
+                                          .width = width,
+                                          .tile_blocks = tile_blocks,
+                                          .lanes = lanes};
+        const nb::gil_scoped_release release;
+        engine::pack_direct(sizes, weights.data(), {packed.data(), packed.size()});
+      },
+      nb::arg("weights"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"),
+      nb::arg("lanes"));
 }
 
 void bind_halves(nb::module_& module) {

@@ -56,9 +56,7 @@ Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64
     : table_(find_tier(tier)),
       arena_floats_(arena_floats),
       arena_(allocate_floats(arena_floats)),
-      pool_(std::move(pool)) {
-  std::fill_n(arena_.get(), arena_floats, 0.0f);  // take the memory now, not in the first run
-}
+      pool_(std::move(pool)) {}
 
 int Plan::add_constant(std::span<const float> values) {
   std::shared_ptr<float[]> copy = allocate_floats(static_cast<std::int64_t>(values.size()));

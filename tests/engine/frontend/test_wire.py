@@ -15,16 +15,18 @@ from powerlab.engine.frontend.onnx_reader import schema, wire
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
+def signed(value):
+    return value - 2**64 if value >= 2**63 else value
+
+
 @given(st.lists(INT64, max_size=20))
 def test_packed_numbers_are_read_as_protobuf_writes_them(values):
     message = TensorProto(int64_data=values)
     assert list(schema.decode(schema.Tensor, memoryview(message.SerializeToString())).int64_data) == values
 
 
-@pytest.mark.parametrize("block", [1, 2, 7, 64])
-def test_packed_numbers_may_lie_across_blocks(block, monkeypatch):
-    monkeypatch.setattr(wire, "_BLOCK_BYTES", block)
-    values = [0, 1, 127, 128, 300, 2**40, -1, -(2**63), 2**63 - 1, 5]
+def test_many_packed_numbers_are_read_too():
+    values = [0, 1, 127, 128, 300, 2**40, -1, -(2**63), 2**63 - 1, 5] * 1000
     message = TensorProto(int64_data=values)
     assert list(schema.decode(schema.Tensor, memoryview(message.SerializeToString())).int64_data) == values
 
@@ -56,8 +58,9 @@ def test_any_bytes_are_fields_or_an_error(data):
 
 @given(st.binary(max_size=64))
 def test_any_packed_bytes_are_numbers_or_an_error(data):
+    field = b"\x3a" + varint(len(data)) + data
     try:
-        values = [value for block in wire.packed_varints(memoryview(data)) for value in block.tolist()]
+        values = list(schema.decode(schema.Tensor, memoryview(field)).int64_data)
     except PowerlabError:
         return
     expected, value, bits = [], 0, 0
@@ -65,7 +68,7 @@ def test_any_packed_bytes_are_numbers_or_an_error(data):
         value |= (byte & 0x7F) << bits
         bits += 7
         if byte < 0x80:
-            expected.append(wire.signed(value & 0xFFFF_FFFF_FFFF_FFFF))
+            expected.append(signed(value & 0xFFFF_FFFF_FFFF_FFFF))
             value = bits = 0
     assert values == expected
 
@@ -74,7 +77,7 @@ def test_any_packed_bytes_are_numbers_or_an_error(data):
 def test_fields_are_read_up_to_the_most(numbers, most):
     message = b"".join(varint(number << 3) + varint(value % 2**64) for number, value in numbers)
     found = wire.fields(memoryview(message), most)
-    assert [(number, wire.signed(value)) for number, _, value in found] == numbers[:most]
+    assert [(number, signed(value)) for number, _, value in found] == numbers[:most]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from powerlab.engine.ir.open_model import OpenModel
 MAX_FILE_BYTES = 2**31
 """A protobuf message cannot be larger; bigger weights live in external data."""
 
-_MAPPED_BYTES = 2**22
+_MAPPED_BYTES = 2**16
 """A file from this size on is not held in memory: its large constants are read when they are asked for."""
 
 

@@ -148,31 +148,37 @@ class _Nodes:
         inputs = list(message.input)
         while inputs and not inputs[-1]:
             inputs.pop()  # an optional input at the end may be left out or be called ""
-        node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
-        signatures = _signatures(message, node)
-        if not any(message.output):
-            raise PowerlabError(f"{node} has no output; export the model again.")
-        attributes: dict[str, object] = {}
+        outputs = tuple(message.output)
+        bare = Node(message.op_type, name, tuple(inputs), outputs)
+        signatures = _signatures(message, bare)
+        if not any(outputs):
+            raise PowerlabError(f"{bare} has no output; export the model again.")
+        found: dict[str, object] = {}
         for attribute in message.attribute:
-            if attribute.name in attributes:
-                raise PowerlabError(f"{node} has the attribute {quoted(attribute.name)} twice; export the model again.")
+            if attribute.name in found:
+                raise PowerlabError(f"{bare} has the attribute {quoted(attribute.name)} twice; export the model again.")
             try:
-                attributes[attribute.name] = self._value(attribute)
+                found[attribute.name] = self._value(attribute)
             except PowerlabError as error:
-                raise PowerlabError(f"{node}: {error}") from None
-        check_signature(replace(node, attributes=attributes), signatures)
-        attributes = self.narrow.stated(message, attributes)
-        if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
+                raise PowerlabError(f"{bare}: {error}") from None
+        node = Node(bare.op_type, name, bare.inputs, outputs, found) if found else bare
+        check_signature(node, signatures)
+        attributes = self._of_now(node.op_type, self.narrow.stated(message, found))
+        return node if attributes is found else Node(node.op_type, name, node.inputs, outputs, attributes)
+
+    def _of_now(self, op_type: str, attributes: dict[str, object]) -> dict[str, object]:
+        """Return the attributes that a node of the file's opset would have in a newer one."""
+        if op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
             # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
-            attributes = {"axis": 1, **attributes, "flattens": 1}
-        if node.op_type == "DFT" and self.opset < 20:
-            attributes = {"axis": 1, **attributes}  # the second of all, from then on the last but one
-        if node.op_type == "Scan" and self.opset < 9:
-            attributes = {**attributes, "batched": 1}
-        if node.op_type == "RoiAlign" and self.opset < 16:
+            return {"axis": 1, **attributes, "flattens": 1}
+        if op_type == "DFT" and self.opset < 20:
+            return {"axis": 1, **attributes}  # the second of all, from then on the last but one
+        if op_type == "Scan" and self.opset < 9:
+            return {**attributes, "batched": 1}
+        if op_type == "RoiAlign" and self.opset < 16:
             # Until opset 16 regions began at the corners of pixels.
-            attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
-        return Node(node.op_type, name, node.inputs, node.outputs, attributes)
+            return {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
+        return attributes
 
     def _value(self, attribute: schema.Attribute) -> object:
         if attribute.type != _GRAPH or attribute.g is None or attribute.ref_attr_name:

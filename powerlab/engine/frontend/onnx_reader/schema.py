@@ -6,8 +6,9 @@ Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. Unknown fields a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from powerlab.domain.errors import PowerlabError
@@ -16,132 +17,67 @@ from powerlab.engine.frontend.onnx_reader import wire
 MAX_INTEGERS = 2**27
 """The longest list of integers: each takes one byte in the file and eight in memory."""
 
-
 MAX_DEPTH = 64
 """Messages within messages; a body of a node within another is three."""
 
 
-class Budget:
-    """How many fields of a file may still be read, whatever message they are in, and how deep that one lies."""
+class Kind(IntEnum):
+    """What a member of a message is; native/protobuf/messages.cpp has the same numbers."""
 
-    __slots__ = ("depth", "fields")
-
-    def __init__(self) -> None:
-        self.fields = wire.MOST_FIELDS
-        self.depth = 0
-
-    def take(self, count: int) -> None:
-        """Count fields.
-
-        Raises:
-            PowerlabError: there are too many.
-        """
-        self.fields -= count
-        if self.fields < 0:
-            raise PowerlabError(
-                f"it has more than {wire.MOST_FIELDS} fields, which no network has; export the model again."
-            )
+    INTEGER = 0
+    INTEGERS = 1
+    FLOAT = 2
+    FLOATS = 3
+    STRING = 4
+    STRINGS = 5
+    BYTES = 6
+    MESSAGE = 7
+    MESSAGES = 8
 
 
-Setter = Callable[[Any, str, int, wire.Value, Budget], None]
+Member = tuple[str, Kind, type[Any] | None]
+"""Its name and kind, and the type of messages."""
+
 Message = TypeVar("Message")
 
 
-def decode(message_type: type[Message], data: memoryview, budget: Budget | None = None) -> Message:
+def decode(message_type: type[Message], data: memoryview) -> Message:
     """Return ``data`` as a message of ``message_type``.
 
     Args:
         message_type: one of the dataclasses below.
         data: the bytes of the message.
-        budget: of the file the message stands in; None: it stands alone.
 
     Raises:
         PowerlabError: the bytes are no such message, or there are too many in it.
     """
-    message, budget = message_type(), budget or Budget()
-    budget.depth += 1
-    if budget.depth > MAX_DEPTH:
-        raise PowerlabError(f"its messages are nested more than {MAX_DEPTH} deep; export the model again.")
-    known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
-    found = wire.fields(data, budget.fields + 1)
-    budget.take(len(found))
-    for number, wire_type, value in found:
-        setting = known.get(number)
-        if setting is not None:
-            setting[1](message, setting[0], wire_type, value, budget)
-    budget.depth -= 1
-    return message
-
-
-def _payload(value: wire.Value) -> memoryview:
-    if isinstance(value, int):
-        raise wire.malformed("a number stands where text or a message belongs")
-    return value
-
-
-def _text(value: wire.Value) -> str:
     try:
-        return str(_payload(value), "utf-8")
-    except UnicodeDecodeError:
-        raise wire.malformed("a name is not UTF-8") from None
+        found: Message = wire.native.decode(
+            message_type, data, most_fields=wire.MOST_FIELDS, most_integers=MAX_INTEGERS, most_depth=MAX_DEPTH
+        )
+    except ValueError as error:
+        raise wire.malformed(str(error)) from None
+    except RuntimeError as error:
+        raise PowerlabError(str(error)) from None
+    return found
 
 
-def _integer(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    if not isinstance(value, int):
-        raise wire.malformed("something else stands where an integer belongs")
-    setattr(message, name, wire.signed(value))
+def _one(kind: Kind, name: str) -> Member:
+    return name, kind, None
 
 
-def _float(message: Any, name: str, wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    if wire_type != wire.FIXED32:
-        raise wire.malformed("something else stands where a float belongs")
-    setattr(message, name, wire.float32(_payload(value)))
+def _message(name: str, message_type: type[Any]) -> Member:
+    return name, Kind.MESSAGE, message_type
 
 
-def _string(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    setattr(message, name, _text(value))
+def _messages(name: str, message_type: type[Any]) -> Member:
+    return name, Kind.MESSAGES, message_type
 
 
-def _bytes(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    setattr(message, name, _payload(value))
-
-
-def _strings(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    getattr(message, name).append(_text(value))
-
-
-def _integers(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    numbers: array[int] = getattr(message, name)
-    if isinstance(value, int):
-        numbers.append(wire.signed(value))
-    else:
-        for block in wire.packed_varints(value):
-            numbers.frombytes(block.tobytes())
-            if len(numbers) > MAX_INTEGERS:
-                raise PowerlabError(f"it has a list of more than {MAX_INTEGERS} integers; export the model again.")
-
-
-def _reals(message: Any, name: str, wire_type: int, value: wire.Value, _budget: Budget) -> None:
-    numbers: array[float] = getattr(message, name)
-    data = _payload(value)
-    expected = wire.FIXED32 if numbers.itemsize == 4 else wire.FIXED64
-    if wire_type not in (wire.BYTES, expected) or len(data) % numbers.itemsize:
-        raise wire.malformed("a list of floats has a wrong size")
-    numbers.frombytes(data)
-
-
-def _one(message_type: type[Any]) -> Setter:
-    def set_message(message: Any, name: str, _wire_type: int, value: wire.Value, budget: Budget) -> None:
-        setattr(message, name, decode(message_type, _payload(value), budget))
-
-    return set_message
-
-
-def _many(message_type: type[Any]) -> Setter:
-    def add_message(message: Any, name: str, _wire_type: int, value: wire.Value, budget: Budget) -> None:
-        getattr(message, name).append(decode(message_type, _payload(value), budget))
-
-    return add_message
+_integer, _integers, _float, _floats, _string, _strings, _bytes = (
+    partial(_one, kind)
+    for kind in (Kind.INTEGER, Kind.INTEGERS, Kind.FLOAT, Kind.FLOATS, Kind.STRING, Kind.STRINGS, Kind.BYTES)
+)
 
 
 def _int64s() -> array[int]:
@@ -152,7 +88,7 @@ def _int64s() -> array[int]:
 class Entry:
     """One key and value of a tensor's external data."""
 
-    FIELDS: ClassVar = {1: ("key", _string), 2: ("value", _string)}
+    FIELDS: ClassVar = {1: _string("key"), 2: _string("value")}
     key: str = ""
     value: str = ""
 
@@ -162,16 +98,16 @@ class Tensor:
     """TensorProto: a weight, its data in ``raw_data``, in one typed list, or in a file beside the model."""
 
     FIELDS: ClassVar = {
-        1: ("dims", _integers),
-        2: ("data_type", _integer),
-        4: ("float_data", _reals),
-        5: ("int32_data", _integers),
-        7: ("int64_data", _integers),
-        8: ("name", _string),
-        9: ("raw_data", _bytes),
-        10: ("double_data", _reals),
-        13: ("external_data", _many(Entry)),
-        14: ("data_location", _integer),
+        1: _integers("dims"),
+        2: _integer("data_type"),
+        4: _floats("float_data"),
+        5: _integers("int32_data"),
+        7: _integers("int64_data"),
+        8: _string("name"),
+        9: _bytes("raw_data"),
+        10: _floats("double_data"),
+        13: _messages("external_data", Entry),
+        14: _integer("data_location"),
     }
     dims: array[int] = field(default_factory=_int64s)
     data_type: int = 0
@@ -190,16 +126,16 @@ class Attribute:
     """AttributeProto: ``type`` says which member holds the value."""
 
     FIELDS: ClassVar = {
-        1: ("name", _string),
-        2: ("f", _float),
-        3: ("i", _integer),
-        4: ("s", _bytes),
-        5: ("t", _one(Tensor)),
-        7: ("floats", _reals),
-        8: ("ints", _integers),
-        9: ("strings", _strings),
-        20: ("type", _integer),
-        21: ("ref_attr_name", _string),
+        1: _string("name"),
+        2: _float("f"),
+        3: _integer("i"),
+        4: _bytes("s"),
+        5: _message("t", Tensor),
+        7: _floats("floats"),
+        8: _integers("ints"),
+        9: _strings("strings"),
+        20: _integer("type"),
+        21: _string("ref_attr_name"),
     }
     name: str = ""
     f: float = 0.0
@@ -219,12 +155,12 @@ class NodeMessage:
     """NodeProto."""
 
     FIELDS: ClassVar = {
-        1: ("input", _strings),
-        2: ("output", _strings),
-        3: ("name", _string),
-        4: ("op_type", _string),
-        5: ("attribute", _many(Attribute)),
-        7: ("domain", _string),
+        1: _strings("input"),
+        2: _strings("output"),
+        3: _string("name"),
+        4: _string("op_type"),
+        5: _messages("attribute", Attribute),
+        7: _string("domain"),
     }
     input: list[str] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
@@ -238,7 +174,7 @@ class NodeMessage:
 class Dimension:
     """One axis of a shape: a value, a name, or neither."""
 
-    FIELDS: ClassVar = {1: ("dim_value", _integer), 2: ("dim_param", _string)}
+    FIELDS: ClassVar = {1: _integer("dim_value"), 2: _string("dim_param")}
     dim_value: int | None = None
     dim_param: str = ""
 
@@ -247,7 +183,7 @@ class Dimension:
 class Shape:
     """TensorShapeProto."""
 
-    FIELDS: ClassVar = {1: ("dim", _many(Dimension))}
+    FIELDS: ClassVar = {1: _messages("dim", Dimension)}
     dim: list[Dimension] = field(default_factory=list)
 
 
@@ -255,7 +191,7 @@ class Shape:
 class TensorType:
     """TypeProto.Tensor."""
 
-    FIELDS: ClassVar = {1: ("elem_type", _integer), 2: ("shape", _one(Shape))}
+    FIELDS: ClassVar = {1: _integer("elem_type"), 2: _message("shape", Shape)}
     elem_type: int = 0
     shape: Shape | None = None
 
@@ -264,7 +200,7 @@ class TensorType:
 class Type:
     """TypeProto; only tensors are read."""
 
-    FIELDS: ClassVar = {1: ("tensor_type", _one(TensorType))}
+    FIELDS: ClassVar = {1: _message("tensor_type", TensorType)}
     tensor_type: TensorType | None = None
 
 
@@ -272,7 +208,7 @@ class Type:
 class ValueInfo:
     """ValueInfoProto."""
 
-    FIELDS: ClassVar = {1: ("name", _string), 2: ("type", _one(Type))}
+    FIELDS: ClassVar = {1: _string("name"), 2: _message("type", Type)}
     name: str = ""
     type: Type = field(default_factory=Type)
 
@@ -282,11 +218,11 @@ class GraphMessage:
     """GraphProto."""
 
     FIELDS: ClassVar = {
-        1: ("node", _many(NodeMessage)),
-        2: ("name", _string),
-        5: ("initializer", _many(Tensor)),
-        11: ("input", _many(ValueInfo)),
-        12: ("output", _many(ValueInfo)),
+        1: _messages("node", NodeMessage),
+        2: _string("name"),
+        5: _messages("initializer", Tensor),
+        11: _messages("input", ValueInfo),
+        12: _messages("output", ValueInfo),
     }
     node: list[NodeMessage] = field(default_factory=list)
     name: str = ""
@@ -295,14 +231,14 @@ class GraphMessage:
     output: list[ValueInfo] = field(default_factory=list)
 
 
-Attribute.FIELDS[6] = ("g", _one(GraphMessage))  # here, because graphs hold nodes, and these attributes
+Attribute.FIELDS[6] = _message("g", GraphMessage)  # here, because graphs hold nodes, and these attributes
 
 
 @dataclass(slots=True)
 class OperatorSet:
     """OperatorSetIdProto: a version of the operators of one domain (``""``: ONNX's own)."""
 
-    FIELDS: ClassVar = {1: ("domain", _string), 2: ("version", _integer)}
+    FIELDS: ClassVar = {1: _string("domain"), 2: _integer("version")}
     domain: str = ""
     version: int = 0
 
@@ -312,9 +248,9 @@ class Model:
     """ModelProto."""
 
     FIELDS: ClassVar = {
-        1: ("ir_version", _integer),
-        7: ("graph", _one(GraphMessage)),
-        8: ("opset_import", _many(OperatorSet)),
+        1: _integer("ir_version"),
+        7: _message("graph", GraphMessage),
+        8: _messages("opset_import", OperatorSet),
     }
     ir_version: int = 0
     graph: GraphMessage | None = None

@@ -61,6 +61,11 @@ def _dropout(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     return add.ending(add("Mul", node.inputs[0], factors))
 
 
+_RULES = {"BatchNormalization": _batch_norm, "Dropout": _dropout}
+
+
 def expand_training(graph: Graph) -> Graph:
     """Return the graph without BatchNormalization and Dropout nodes that train, or tell what they kept."""
-    return rewrite_nodes(drop_dead(graph), {"BatchNormalization": _batch_norm, "Dropout": _dropout})
+    if all(node.op_type not in _RULES for node in graph.nodes):
+        return graph
+    return rewrite_nodes(drop_dead(graph), _RULES)

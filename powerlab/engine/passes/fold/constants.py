@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
-from powerlab.engine.ops import OPERATORS
+from powerlab.engine.ops import OPERATORS, Operator
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.runtime.memory import available_bytes, value_bytes
@@ -21,6 +22,11 @@ _ALWAYS_THERE_BYTES = 2**24
 """Less than that needs no look at how much memory there is, which takes as long as folding a small network."""
 
 _UNUSED = TensorInfo("", ())
+
+
+def _may_fold(rule: Operator, node: Node, constants: Mapping[str, Value]) -> bool:
+    """Tell whether it is worth to look at what a node reads: of most a run decides something."""
+    return rule.evaluate is not None and (rule.of_shape or all(name in constants for name in node.inputs if name))
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -37,6 +43,9 @@ def fold_constants(graph: Graph) -> Graph:
     for node in graph.nodes:
         made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)
+        if len(made) == 1 and made[0].elements and (rule is None or not _may_fold(rule, node, constants)):
+            nodes.append(node)
+            continue
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
         if rule is None or not rule.folds(view, made):

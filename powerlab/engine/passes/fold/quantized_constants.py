@@ -22,8 +22,7 @@ def fold_quantized_constants(graph: Graph) -> Graph:
     """
     floats: dict[str, Value] = {}
     for node in graph.nodes:
-        view = NodeView.of(graph, node)
-        if node.op_type == "DequantizeLinear" and view.is_constant():
+        if node.op_type == "DequantizeLinear" and (view := NodeView.of(graph, node)).is_constant():
             check_scales(view, 1)
             floats[node.outputs[0]] = _floats(view)
     return _without(graph, floats) if floats else graph

@@ -12,13 +12,13 @@ from powerlab.engine.passes.rewriting import Rewriter
 
 def copy_constants(graph: Graph) -> Graph:
     """Return the graph with every constant that stands for a computed tensor copied into one as the network runs."""
-    rewriter = Rewriter(graph)
+    rewriter, kept = Rewriter(graph), graph.kept_constants
     copies: dict[str, str] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         inputs = list(node.inputs)
         for index, name in enumerate(node.inputs):
-            if name not in graph.kept_constants or not takes_computed(node, index):
+            if name not in kept or not takes_computed(node, index):
                 continue
             if graph.tensors[name].dtype != FLOAT32:
                 continue
@@ -26,5 +26,5 @@ def copy_constants(graph: Graph) -> Graph:
                 copies[name] = rewriter.tensor(f"{name}.copied", graph.shape(name))
                 nodes.append(Node("Expand", copies[name], (name,), (copies[name],)))
             inputs[index] = copies[name]
-        nodes.append(replace(node, inputs=tuple(inputs)))
-    return rewriter.finish(nodes)
+        nodes.append(node if tuple(inputs) == node.inputs else replace(node, inputs=tuple(inputs)))
+    return rewriter.finish(nodes) if copies else graph

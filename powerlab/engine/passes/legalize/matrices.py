@@ -31,7 +31,7 @@ def product(name: str, inputs: tuple[str, str], output: str, alpha: float = 1.0,
 
 
 def _transposed(matrix: Array) -> Array:
-    return np.ascontiguousarray(matrix.T)
+    return matrix.T
 
 
 def _gemm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:

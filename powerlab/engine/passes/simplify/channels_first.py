@@ -218,4 +218,4 @@ def _link(node: Node, x: str, output: str, rewriter: Rewriter) -> Node:
 
 
 def _as_kernel(weights: Array, *, shape: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(weights.T).reshape(shape)
+    return weights.T.reshape(shape)

@@ -19,17 +19,21 @@ def drop_dead(graph: Graph) -> Graph:
     """Return the graph with only the nodes, constants and tensors its outputs need; inputs stay."""
     needed = set(graph.output_names())
     nodes: list[Node] = []
+    changed = False
     for node in reversed(graph.nodes):
-        if needed.intersection(node.outputs):
-            needed.update(filter(None, node.inputs))
-            outputs = _needed_outputs(node, needed)
-            nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
+        if needed.isdisjoint(node.outputs):
+            changed = True
+            continue
+        needed.update(node.inputs)
+        needed.discard("")  # an input left out is no output left out
+        outputs = node.outputs if len(node.outputs) == 1 else _needed_outputs(node, needed)
+        nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
+        changed |= outputs != node.outputs
     nodes.reverse()
-    made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs if name}
+    constants = {name: value for name, value in graph.kept_constants.items() if name in needed}
+    made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs}
     kept = needed | {info.name for info in graph.inputs} | made
-    return replace(
-        graph,
-        nodes=tuple(nodes),
-        constants=Constants({name: value for name, value in graph.kept_constants.items() if name in needed}),
-        tensors={name: info for name, info in graph.tensors.items() if name in kept},
-    )
+    tensors = {name: info for name, info in graph.tensors.items() if name in kept}
+    if not changed and len(constants) == len(graph.kept_constants) and len(tensors) == len(graph.tensors):
+        return graph
+    return replace(graph, nodes=tuple(nodes), constants=Constants(constants), tensors=tensors)
