@@ -27,6 +27,7 @@ def graph(channels=64, size=32):
 def leave(monkeypatch, left_bytes):
     for module in (memory, builder):
         monkeypatch.setattr(module, "available_bytes", lambda: left_bytes)
+        monkeypatch.setattr(module, "ALWAYS_THERE_BYTES", 0)
 
 
 def test_weights_that_do_not_fit_are_refused(monkeypatch):

@@ -217,6 +217,7 @@ def test_batches_that_cannot_be_cut_are_told():
 
 def test_too_little_memory_is_told_before_training(monkeypatch):
     monkeypatch.setattr("powerlab.engine.runtime.memory.available_bytes", lambda: 3000)
+    monkeypatch.setattr("powerlab.engine.runtime.memory.ALWAYS_THERE_BYTES", 0)
     with pytest.raises(PowerlabError, match=r"training 'mlp' needs .* GiB for its activations, gradients and weights"):
         TrainingSession(mlp(), threads=1)
 

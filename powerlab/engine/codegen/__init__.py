@@ -204,7 +204,7 @@ def lower(
         PowerlabError: an operator is not known here, or asks for more than its kernel can, a tensor is empty, or the
             weights are larger than the memory there is.
     """
-    room = check_memory(weight_bytes(graph), f"the model {quoted(graph.name)}", "its weights")
+    check_memory(weight_bytes(graph), f"the model {quoted(graph.name)}", "its weights")
     for name in (name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name):
         if 0 in graph.shape(name):
             raise PowerlabError(
@@ -212,14 +212,14 @@ def lower(
             )
     machine, apart = this_machine(tier, threads), threads_apart(graph, threads)
     choose = chooser or by_cost(machine)
-    program, complete = _lowered(graph, machine, choose, algorithms, apart, room)
+    program, complete = _lowered(graph, machine, choose, algorithms, apart)
     if not complete:  # some of the steps mix images after all
-        program, _ = _lowered(graph, machine, choose, algorithms, 1, room)
+        program, _ = _lowered(graph, machine, choose, algorithms, 1)
     return program
 
 
-def _lowered(  # noqa: PLR0917 - as lower has them
-    graph: Graph, machine: Machine, choose: Chooser, algorithms: Mapping[str, str], apart: int, room: int
+def _lowered(
+    graph: Graph, machine: Machine, choose: Chooser, algorithms: Mapping[str, str], apart: int
 ) -> tuple[Program, bool]:
     """Return a program, and whether as many of its steps as were meant to are run image by image by threads apart."""
     of_image = machine if apart == 1 else replace(machine, threads=1)
@@ -258,7 +258,6 @@ def _lowered(  # noqa: PLR0917 - as lower has them
         chosen=chosen,
         preactivations=preactivations,
         words=word_tensors(graph),
-        weights_room=room,
     )
     absorbed = {before.outputs[0] for before in preactivations.values()}
     looped_steps = 0

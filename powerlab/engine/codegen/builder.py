@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.weights import PackedWeights
@@ -45,7 +45,7 @@ from powerlab.engine.program.operand import (
 )
 from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
-from powerlab.engine.runtime.memory import available_bytes, value_bytes
+from powerlab.engine.runtime.memory import ALWAYS_THERE_BYTES, available_bytes, value_bytes
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import IN_16_BITS
 
@@ -63,7 +63,6 @@ class Builder:
         chosen: what was chosen for each convolution, by the name of its result.
         preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
         words: the tensors of bytes that have a word a pixel instead of blocks.
-        weights_room: bytes that packed weights may take; None: what memory there is.
 
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
@@ -82,7 +81,6 @@ class Builder:
         chosen: Mapping[str, Chosen],
         preactivations: Mapping[str, Node],
         words: Collection[str] = (),
-        weights_room: int | None = None,
     ) -> None:
         self.graph = graph
         self.machine = machine
@@ -105,7 +103,7 @@ class Builder:
         self._packed = PackedWeights(machine.threads)
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
-        self._weights_room = available_bytes() if weights_room is None else weights_room
+        self._weights_room, self._asked = ALWAYS_THERE_BYTES, False
         self._external: dict[str, Tensor] = {}
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}
@@ -239,8 +237,10 @@ class Builder:
             self._weights_room -= value_bytes(recipe)
         step = Step(family, label, out, x, y, settings=fields, **extras)
         self._weights_room -= _weight_bytes(step)
+        if self._weights_room < 0 and not self._asked:
+            self._asked, self._weights_room = True, self._weights_room + available_bytes()
         if self._weights_room < 0:
-            raise PowerlabError(
+            raise TooLargeError(
                 f"the weights up to node {quoted(label)} are larger than the memory there is; use a smaller model."
             )
         if recipe is not None:

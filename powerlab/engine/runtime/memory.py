@@ -17,6 +17,9 @@ from powerlab.sysroot import Sysroot
 
 _GIB = 2**30
 
+ALWAYS_THERE_BYTES = 2**24
+"""Less than that needs no look at how much there is, which takes half a millisecond."""
+
 
 def available_bytes(sysroot: Sysroot | None = None) -> int:
     """Return how much more memory this process may take: of the machine, its control groups and its address space.
@@ -32,21 +35,23 @@ def available_bytes(sysroot: Sysroot | None = None) -> int:
 
 
 def check_memory(needed_bytes: int, what: object, why: str, left_bytes: int | None = None) -> int:
-    """Refuse what needs more memory than there is.
+    """Refuse what needs more memory than there is; what needs little is let pass.
 
     Args:
         needed_bytes: what it is going to take at least.
         what: a node or a model, as the sentence begins.
         why: what for, in two or three words.
-        left_bytes: what there is, where it was asked just now; None: ask, which takes a millisecond.
+        left_bytes: what there is, where it was asked just now; None: ask.
 
     Returns:
-        What there is.
+        What there is, at least.
 
     Raises:
         TooLargeError: there is less.
     """
-    left = available_bytes() if left_bytes is None else left_bytes
+    left = ALWAYS_THERE_BYTES if left_bytes is None else left_bytes
+    if needed_bytes > left and left_bytes is None:
+        left = available_bytes()
     if needed_bytes > left:
         raise TooLargeError(
             f"{what} needs {needed_bytes / _GIB:.3g} GiB for {why}, and {left / _GIB:.3g} GiB are left to this "

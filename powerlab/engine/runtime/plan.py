@@ -58,9 +58,9 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
     if keep is None and count > 1:
         keep = aligned
     largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
-    left = check_memory(_FLOAT_BYTES * largest, "the model", "its activations")
+    check_memory(_FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
     arena = lay_out(program)
-    check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations", left)
+    check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)

@@ -13,13 +13,10 @@ from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.ops import OPERATORS, Operator
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
-from powerlab.engine.runtime.memory import available_bytes, value_bytes
+from powerlab.engine.runtime.memory import ALWAYS_THERE_BYTES, available_bytes, value_bytes
 
 MAX_FOLDED_BYTES = 2**31
 """All folded constants together: more than any network here, less than a hostile file may ask for."""
-
-_ALWAYS_THERE_BYTES = 2**24
-"""Less than that needs no look at how much memory there is, which takes as long as folding a small network."""
 
 _UNUSED = TensorInfo("", ())
 
@@ -39,7 +36,7 @@ def fold_constants(graph: Graph) -> Graph:
     constants: dict[str, Value] = dict(graph.kept_constants)
     folded: dict[str, Array] = {}
     nodes: list[Node] = []
-    made_bytes, room = 0, min(MAX_FOLDED_BYTES, _ALWAYS_THERE_BYTES)
+    made_bytes, room = 0, min(MAX_FOLDED_BYTES, ALWAYS_THERE_BYTES)
     for node in graph.nodes:
         made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)

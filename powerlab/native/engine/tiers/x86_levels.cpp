@@ -19,9 +19,16 @@ struct Registers {
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
 };
 
-Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf = 0) {
+Registers asked(std::uint32_t leaf, std::uint32_t subleaf) {
   Registers r;
   return __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d) ? r : Registers{};
+}
+
+// Each leaf is asked for once: in a virtual machine every question is one to its host.
+template <std::uint32_t leaf, std::uint32_t subleaf = 0>
+const Registers& cpuid() {
+  static const Registers found = asked(leaf, subleaf);
+  return found;
 }
 
 bool all(std::uint32_t value, std::initializer_list<int> bits) {
@@ -41,7 +48,7 @@ std::uint32_t saved_state() {
 }  // namespace
 
 int x86_level() {
-  const Registers basic = cpuid(1), extended = cpuid(7), amd = cpuid(0x80000001);
+  const Registers basic = cpuid<1>(), extended = cpuid<7>(), amd = cpuid<0x80000001>();
   // cx16, sse3, ssse3, sse4.1, sse4.2, popcnt; lahf
   if (!all(basic.c, {13, 0, 9, 19, 20, 23}) || !all(amd.c, {0})) return 1;
   // osxsave, avx, f16c, fma, movbe; avx2, bmi1, bmi2; lzcnt; SSE and AVX state saved
@@ -53,13 +60,13 @@ int x86_level() {
   return 4;
 }
 
-bool has_avx512_vnni() { return all(cpuid(7).c, {11}); }
+bool has_avx512_vnni() { return all(cpuid<7>().c, {11}); }
 
-bool has_avx_vnni() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {4}); }
+bool has_avx_vnni() { return cpuid<7>().a >= 1 && all(cpuid<7, 1>().a, {4}); }
 
-bool has_avx512_bf16() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {5}); }
+bool has_avx512_bf16() { return cpuid<7>().a >= 1 && all(cpuid<7, 1>().a, {5}); }
 
-bool has_avx512_fp16() { return all(cpuid(7).d, {23}); }
+bool has_avx512_fp16() { return all(cpuid<7>().d, {23}); }
 
 namespace {
 
@@ -68,7 +75,7 @@ bool has_tiles_of(int bit) {
   const char* wanted = std::getenv("POWERLAB_AMX");
   if (wanted && std::strcmp(wanted, "off") == 0) return false;
   constexpr int kTiles = 24, kConfigSaved = 17, kDataSaved = 18;
-  if (!all(cpuid(7).d, {kTiles, bit}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
+  if (!all(cpuid<7>().d, {kTiles, bit}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM; it is for the whole process, and asking again is free
   static const bool granted = syscall(SYS_arch_prctl, kAskForState, kDataSaved) == 0;
   return granted;
