@@ -14,6 +14,7 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Array, quoted
+from powerlab.engine.ir.scratch import room_for
 from powerlab.engine.runtime.memory import check_memory
 
 _CHECKED_ELEMENTS = 2**24
@@ -68,12 +69,23 @@ class DataFile:
             check_memory(count * dtype.itemsize, f"the file {quoted(str(self.path))}", "one tensor")
         try:
             unchanged = _stamp(self.path) == self.stamp
-            values = np.fromfile(self.path, dtype, count, offset=offset)
+            values = room_for(dtype, count)
+            whole = _read(self.path, values, offset)
         except OSError as error:
             raise PowerlabError(f"{self.path} cannot be read: {error.strerror or error}.") from None
-        if not unchanged or values.size != count:
+        if not unchanged or not whole:
             raise PowerlabError(f"{quoted(str(self.path))} was changed while the model was loaded; load it again.")
         return values
+
+
+def _read(path: Path, values: Array, offset: int) -> bool:
+    """Read a file from ``offset`` on; tell whether there was enough to fill the array."""
+    left = values.view(np.uint8).data
+    with path.open("rb", buffering=0) as file:
+        file.seek(offset)
+        while left and (count := file.readinto(left)):
+            left = left[count:]
+    return not left
 
 
 def _stamp(path: Path) -> Stamp:
