@@ -55,6 +55,8 @@ def mounts(sysroot: Sysroot) -> Mounts:
 
 def _unescaped(place: str) -> str:
     """Return a place as it is called: the kernel writes spaces, tabs, line ends and backslashes in octal."""
+    if "\\" not in place:
+        return place
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), place)
 
 

@@ -146,8 +146,7 @@ def configured_cache() -> Cache | None:
         PowerlabError: the variable is no size.
     """
     room_bytes = room(os.environ.get(VARIABLE, "off"))
-    folder = cache_folder()
-    if room_bytes == 0 or not _is_own(folder):
+    if room_bytes == 0 or not _is_own(folder := cache_folder()):
         return None
     return Cache(folder=folder, room_bytes=room_bytes)
 
@@ -158,9 +157,9 @@ def room(text: str) -> int:
     Raises:
         PowerlabError: it is no size.
     """
-    match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)", text)
     if text in ("", "off"):
         return 0
+    match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)", text)
     if match is None:
         raise PowerlabError(f"{VARIABLE} is {text[:40]!r}; give a size such as 500M or 2G, or off.")
     return int(match[1]) * _UNITS[match[2]]

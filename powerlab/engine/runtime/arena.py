@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Program, Step
 from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.target.tiers import native_engine
 
 ALIGNMENT_FLOATS = 16
 """64 bytes: a cache line, and the widest vector."""
@@ -46,21 +44,28 @@ def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
     What steps that are run image by image write for later ones is alive from the beginning: while the first steps work
     on the second image, the last ones have written the first.
     """
-    found: dict[int, Lifetime] = {}
+    storages: dict[int, Storage] = {}
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
     for index, step in enumerate(steps):
         for tensor in step.tensors():
             storage = tensor.storage
             if storage.space is Space.ARENA:
-                known = found.get(storage.number)
-                first = 0 if tensor.shift else index
-                found[storage.number] = Lifetime(storage, min(first, known.first) if known else first, index)
-    return list(found.values())
+                number = storage.number
+                storages[number], last[number] = storage, index
+                first[number] = 0 if tensor.shift else first.get(number, index)
+    return [Lifetime(storage, first[number], last[number]) for number, storage in storages.items()]
 
 
-def lay_out(program: Program) -> Arena:
-    """Place every storage that a program's steps touch, first what threads have of their own: see :func:`place`."""
+def lay_out(program: Program, lives: Sequence[Lifetime] | None = None) -> Arena:
+    """Place every storage that a program's steps touch, first what threads have of their own: see :func:`place`.
+
+    Args:
+        program: the steps.
+        lives: the lifetimes of its storages, where they are known.
+    """
     own = program.own_storages()
-    lives = lifetimes(program.steps)
+    lives = lifetimes(program.steps) if lives is None else lives
     first = place([life for life in lives if life.storage.number in own], ALIGNMENT_FLOATS)
     rest = place([life for life in lives if life.storage.number not in own], ALIGNMENT_FLOATS)
     before = first.floats * program.apart
@@ -75,23 +80,10 @@ def place(lives: Sequence[Lifetime], alignment: int) -> Arena:
         lives: of the storages.
         alignment: of each, in floats.
     """
-    room = np.zeros((4, len(lives)), np.int64)  # begin, end, first and last step of each, in the order of begins
-    offsets: dict[int, int] = {}
-    for life in sorted(lives, key=lambda life: (-life.storage.floats, life.first)):
-        floats = divide_up(life.storage.floats, alignment) * alignment
-        count = len(offsets)
-        begins, ends, firsts, lasts = room[:, :count]
-        alive = (firsts <= life.last) & (lasts >= life.first)
-        begin = _lowest_gap(begins[alive], ends[alive], floats)
-        at = int(begins.searchsorted(begin))
-        room[:, at + 1 : count + 1] = room[:, at:count]
-        room[:, at] = (begin, begin + floats, life.first, life.last)
-        offsets[life.storage.number] = begin
-    return Arena(floats=int(room[1].max(initial=0)), offsets=offsets)
-
-
-def _lowest_gap(begins: NDArray[np.int64], ends: NDArray[np.int64], floats: int) -> int:
-    """Return where the lowest gap of ``floats`` begins between pieces in the order of their begins, or behind them."""
-    reached = np.maximum.accumulate(np.concatenate(([0], ends)))
-    (wide,) = np.nonzero(begins - reached[:-1] >= floats)
-    return int(reached[wide[0] if wide.size else -1])
+    ordered = sorted(lives, key=lambda life: (-life.storage.floats, life.first))
+    sizes = [divide_up(life.storage.floats, alignment) * alignment for life in ordered]
+    offsets: list[int] = native_engine().place(
+        [(size, life.first, life.last) for size, life in zip(sizes, ordered, strict=True)]
+    )
+    end = max((begin + size for begin, size in zip(offsets, sizes, strict=True)), default=0)
+    return Arena(end, {life.storage.number: begin for life, begin in zip(ordered, offsets, strict=True)})

@@ -57,9 +57,10 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
     native, count = native_engine(), len(pools)
     if keep is None and count > 1:
         keep = aligned
-    largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
+    lives = lifetimes(program.steps)
+    largest = max((life.storage.floats for life in lives), default=0)
     check_memory(_FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
-    arena = lay_out(program)
+    arena = lay_out(program, lives)
     check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
     for plan in plans:

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "arena.hpp"
 #include "direct_weights.hpp"
 #include "halves.hpp"
 #include "memory.hpp"
@@ -307,6 +309,19 @@ nb::ndarray<nb::numpy, float, nb::ndim<1>> empty_floats(std::int64_t count) {
   return {data, {static_cast<std::size_t>(count)}, owner};
 }
 
+void bind_arena(nb::module_& module) {
+  using Lives = std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
+  module.def(
+      "place",
+      [](const Lives& lives) {
+        std::vector<engine::Lifetime> lifetimes;
+        lifetimes.reserve(lives.size());
+        for (const auto& [size, first, last] : lives) lifetimes.push_back({size, first, last});
+        return engine::place(lifetimes);
+      },
+      nb::arg("lifetimes"));
+}
+
 void bind_packing(nb::module_& module) {
   module.def("empty_floats", &empty_floats, nb::arg("count"));
   using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -377,6 +392,7 @@ void bind_engine(nb::module_& module) {
   bind_step(module);
   bind_plan(module);
   bind_plan_group(module);
+  bind_arena(module);
   bind_packing(module);
   bind_halves(module);
   module.def("tiers", [] {
