@@ -88,6 +88,19 @@ def test_direct_weights_come_back(tile, groups, per_group, kernel, lanes):
     np.testing.assert_array_equal(unpack_direct(packed, weights.shape, groups, tile, lanes), weights)
 
 
+@given(st.sampled_from(TILES), st.integers(1, 75), st.integers(1, 40), st.tuples(st.integers(1, 3), st.integers(1, 4)))
+def test_direct_weights_may_have_any_strides(tile, outputs, inputs, kernel):
+    width, tile_blocks = tile
+    weights = numbered(*kernel, inputs, 2 * outputs).transpose(3, 2, 0, 1)[::2]
+    packed = pack_direct(weights, 1, width, tile_blocks, width)
+    np.testing.assert_array_equal(packed, pack_direct(weights.copy(), 1, width, tile_blocks, width))
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="weights do not fit"):
+        pack_direct(numbered(4, 4, 1, 1), 1, 4, 2, 4, packed=np.zeros(4, np.float32))
+
+
 @given(st.sampled_from(TILES), st.integers(1, 50), st.tuples(st.integers(1, 5), st.integers(1, 5)))
 def test_depthwise_weights_come_back(tile, channels, kernel):
     width = tile[0]

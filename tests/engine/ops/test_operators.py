@@ -93,6 +93,24 @@ def test_weights_made_by_nodes_are_folded():
     assert operator_counts(graph) == {"FusedGemm": 1}
 
 
+@pytest.mark.parametrize("by_blas", [False, True])
+@pytest.mark.parametrize("group", [1, 2])
+def test_a_convolution_of_constants_is_folded(group, by_blas, monkeypatch):
+    if by_blas:
+        monkeypatch.setattr("powerlab.engine.ops.convolution._LARGE_PRODUCTS", 0)
+    settings_of = {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 2, 1], "group": group}
+    nodes = [
+        helper.make_node("Conv", ["grid", "w", "b"], ["places"], **settings_of),
+        helper.make_node("Add", ["x", "places"], ["y"]),
+    ]
+    constants = {"grid": floats(1, 4, 9, 8), "w": floats(6, 4 // group, 3, 2), "b": floats(6)}
+    data = onnx_bytes(nodes, {"x": (1, 6, 5, 7)}, constants=constants)
+    graph = optimise(load_bytes(data))
+    assert "Conv" not in str(operator_counts(graph))
+    inputs = random_inputs(graph)
+    assert relative_error(Session(graph, threads=1).run(inputs), run_ort(data, inputs)) < TOLERANCE
+
+
 @pytest.mark.parametrize(
     ("start", "end", "step"), [(0, 3, 1), (-2, 2**31, 1), (3, -100, -1), (5, 0, -2), (1, 1, 1), (100, 0, 1)]
 )
