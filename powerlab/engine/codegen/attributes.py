@@ -26,9 +26,10 @@ def number_or(node: Node, name: str, default: float) -> float:
 
 
 def clamp_fields(node: Node) -> dict[str, Any]:
-    """Return the node's slope, clamp and function as fields of the native step."""
+    """Return the node's slope, clamp, function and whether a residual comes last, as fields of the native step."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    return {"low": float(low), "high": float(high), "slope": slope_of(node), **function_fields(node)}
+    last = {"adds_last": True} if node.attributes.get("adds_last") else {}
+    return {"low": float(low), "high": float(high), "slope": slope_of(node), **last, **function_fields(node)}
 
 
 def function_fields(node: Node) -> dict[str, Any]:

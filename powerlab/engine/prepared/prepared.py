@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.convolutions.late_residuals import with_late_residuals
 from powerlab.engine.codegen.quantized.byte_products import with_byte_products
 from powerlab.engine.codegen.quantized.faster_floats import with_faster_floats
 from powerlab.engine.codegen.work import StepWork, step_work
@@ -54,8 +55,8 @@ def memory_errors(name: str) -> Iterator[None]:
 
 
 def _for_tier(graph: Graph, tier: Tier) -> Graph:
-    """Return a graph with what a tier computes faster on floats, or on bytes, done so."""
-    return with_byte_products(with_faster_floats(graph, tier), tier)
+    """Return a graph with what a tier computes faster on floats, or on bytes, done so, and sums where they are free."""
+    return with_late_residuals(with_byte_products(with_faster_floats(graph, tier), tier))
 
 
 def prepare(

@@ -160,6 +160,7 @@ void bind_step(nb::module_& module) {
       .def_rw("pad_top", &Step::pad_top)
       .def_rw("pad_left", &Step::pad_left)
       .def_rw("slope", &Step::slope)
+      .def_rw("adds_last", &Step::adds_last)
       .def_rw("low", &Step::low)
       .def_rw("high", &Step::high)
       .def_rw("x_slope", &Step::x_slope)

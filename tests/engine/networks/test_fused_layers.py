@@ -263,3 +263,50 @@ def test_dilated_convolutions_of_many_channels_are_winograds(dilations, size, re
     found = [Session(graph, threads=threads).run(x) for threads in (1, 3)]
     assert relative_error(found[0], run_ort(data, x)) < 1e-3
     assert found[0]["y"].tobytes() == found[1]["y"].tobytes()
+
+
+DARKNET = {
+    "point": ((24, 24, 1, 1), {}),
+    "winograd": ((64, 64, 3, 3), {"pads": [1] * 4}),
+    "depthwise": ((24, 1, 5, 5), {"pads": [2] * 4, "group": 24}),
+    "grouped": ((64, 4, 3, 3), {"pads": [1] * 4, "group": 16}),
+    "dilated": ((24, 24, 3, 3), {"pads": [2] * 4, "dilations": [2, 2]}),
+}
+
+
+@pytest.mark.parametrize("activation", ["LeakyRelu", "Relu", "Clip"])
+@pytest.mark.parametrize("kind", DARKNET)
+def test_a_sum_behind_an_activation_needs_no_step_of_its_own(kind, activation):
+    weights, attributes = DARKNET[kind]
+    ends = {"LeakyRelu": ((), {"alpha": 0.1}), "Relu": ((), {}), "Clip": (("low", "high"), {})}
+    more, numbers = ends[activation]
+    nodes = [
+        conv("x", "w", "c", **attributes),
+        helper.make_node(activation, ["c", *more], ["a"], "a", **numbers),
+        helper.make_node("Add", ["x", "a"], ["s"], "s"),
+        conv("s", "v", "d"),
+        helper.make_node("LeakyRelu", ["d"], ["b"], "b", alpha=0.2),
+        helper.make_node("Add", ["b", "s"], ["y"], "y"),
+    ]
+    shape = (2, weights[0], 28, 27)
+    bounds = {"low": np.float32(-0.25), "high": np.float32(0.5)} if activation == "Clip" else {}
+    constants = {"w": normal(*weights), "v": normal(weights[0], weights[0], 1, 1), **bounds}
+    data = onnx_bytes(nodes, {"x": shape}, ["y"], constants=constants, opset=24)
+    x = {"x": RANDOM.standard_normal(shape, dtype=np.float32)}
+    sessions = [Session(optimise(load_bytes(data)), threads=threads) for threads in (1, 2, 3)]
+    found = [session.run(x)["y"] for session in sessions]
+    assert not [kernel for kernel, _ in sessions[0].steps() if kernel.startswith("add")]
+    assert relative_error({"y": found[0]}, run_ort(data, x)) < TOLERANCE
+    assert len({one.tobytes() for one in found}) == 1
+
+
+def test_a_sum_that_is_read_before_its_activation_keeps_its_step():
+    nodes = [
+        conv("x", "w", "c"),
+        helper.make_node("Relu", ["c"], ["a"], "a"),
+        helper.make_node("Add", ["x", "a"], ["s"], "s"),
+        helper.make_node("Mul", ["s", "a"], ["y"], "y"),
+    ]
+    data = onnx_bytes(nodes, {"x": (1, 24, 5, 5)}, ["y"], constants={"w": normal(24, 24, 1, 1)}, opset=24)
+    x = {"x": RANDOM.standard_normal((1, 24, 5, 5), dtype=np.float32)}
+    assert relative_error(Session(optimise(load_bytes(data))).run(x), run_ort(data, x)) < TOLERANCE

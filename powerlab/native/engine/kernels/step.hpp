@@ -88,6 +88,7 @@ struct Step {
   std::int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   float low, high;                  // the result is clamped to [low, high],
   float slope = 1;                  //   after what is below 0 was multiplied by this,
+  bool adds_last = false;           //   before y is added to it, where that is a convolution's residual,
   Function function = kNoFunction;  // and this is made of it, which may take alpha and beta
   float x_low, x_high;              // the same for x, where a kernel activates what it reads
   float x_slope = 1;

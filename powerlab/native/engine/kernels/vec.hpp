@@ -64,6 +64,12 @@ static inline Vec activate(Vec v, float slope, float low, float high) {
 }
 static inline Vec activate(Vec v, const Step& s) { return activate(v, s.slope, s.low, s.high); }
 
+// The same of a convolution with the residual at `y`, which is null where there is none.
+static inline Vec with_residual(Vec v, const float* y, const Step& s) {
+  if (!y) return activate(v, s);
+  return s.adds_last ? activate(v, s) + load(y) : activate(v + load(y), s);
+}
+
 // The first lanes of a vector in memory that ends with them; the others are 0.
 static inline Vec load_lanes(const float* from, int lanes) {
 #if defined(__AVX512F__)

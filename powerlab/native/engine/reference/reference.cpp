@@ -40,8 +40,8 @@ void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bia
         }
       }
     }
-    if (residual) sum += residual->at(n, o, oy, ox, 0.0);
-    out.at(n, o, oy, ox) = limit(sum, clamp);
+    const double added = residual ? residual->at(n, o, oy, ox, 0.0) : 0;
+    out.at(n, o, oy, ox) = clamp.adds_last ? limit(sum, clamp) + added : limit(sum + added, clamp);
   });
 }
 

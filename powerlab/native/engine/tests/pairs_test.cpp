@@ -211,15 +211,18 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
     random.fill(*values);
     numbers.round_all(*values);
   }
-  const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
+  reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
+  clamp.adds_last = !c.function && random.coin();
   if (numbers.lanes == 1) {
     reference::conv(x, weights, bias, c.residual ? &residual : nullptr, c.window, c.groups, clamp, summed);
   } else {
     for (std::size_t i = 0; i < summed.values.size(); ++i) {
       const int at = static_cast<int>(i), column = at % out_w, y = at / out_w % out_h, o = at / out_w / out_h % out;
       double sum = sum_of_float16(x, weights, c.window, at / out_w / out_h / out, o, y, column, o / c.out * c.in);
-      sum += bias[static_cast<std::size_t>(o)] + (c.residual ? residual.values[i] : 0);
+      const double added = c.residual ? residual.values[i] : 0;
+      sum += bias[static_cast<std::size_t>(o)] + (clamp.adds_last ? 0 : added);
       summed.values[i] = std::clamp(sum < 0 ? sum * clamp.slope : sum, clamp.low, clamp.high);
+      if (clamp.adds_last) summed.values[i] += added;
     }
   }
   reference::function(summed, c.function ? silu : [](double value) { return value; }, expected);

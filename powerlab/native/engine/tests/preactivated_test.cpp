@@ -31,6 +31,7 @@ struct Preactivated {
         before(clamp(random)),
         after(clamp(random)),
         with_residual(random.coin()) {
+    after.adds_last = random.coin();
     for (auto* values : {&x.values, &weights.values, &residual.values, &bias, &scale, &shift}) random.fill(*values);
     reference::Tensor activated(x.n, x.c, x.h, x.w);
     reference::scale_shift(x, scale, shift, before, activated);
@@ -104,6 +105,7 @@ void check(const KernelTable& table, const Preactivated& conv, Random& random, R
     step.low = static_cast<float>(conv.after.low);
     step.high = static_cast<float>(conv.after.high);
     step.slope = static_cast<float>(conv.after.slope);
+    step.adds_last = conv.after.adds_last;
     step.x_low = static_cast<float>(conv.before.low);
     step.x_high = static_cast<float>(conv.before.high);
     step.x_slope = static_cast<float>(conv.before.slope);

@@ -60,6 +60,7 @@ Convolution random_convolution(Random& random) {
   c.residual = random.coin();
   c.clamp = random.coin() ? reference::Clamp{-kInfinity, kInfinity} : reference::Clamp{-0.5, 1};
   c.clamp.slope = random.coin() ? 1 : random.whole(0, 8) / 8.0;
+  c.clamp.adds_last = random.coin();
   return c;
 }
 

@@ -47,6 +47,7 @@ inline void set_clamp(Step& step, const reference::Clamp& clamp) {
   step.low = static_cast<float>(clamp.low);
   step.high = static_cast<float>(clamp.high);
   step.slope = static_cast<float>(clamp.slope);
+  step.adds_last = clamp.adds_last;
 }
 
 // How many elements of an output like `like` are not written by exactly one of `threads` threads, each running alone.

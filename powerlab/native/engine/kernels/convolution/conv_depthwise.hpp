@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) bool depthwise_next(DepthwiseTile& 
 
 template <int R, int P>
 static inline __attribute__((always_inline)) void depthwise_finish(const DepthwiseTile& t, Vec (&acc)[R][P]) {
-  if (t.residual) {
+  if (t.residual && !t.step->adds_last) {
     POWERLAB_UNROLL
     for (int r = 0; r < R; ++r) {
       POWERLAB_UNROLL
@@ -76,6 +76,17 @@ static inline __attribute__((always_inline)) void depthwise_finish(const Depthwi
   const Vec low = broadcast(t.step->low), high = broadcast(t.step->high);
   float* out = t.out;
   const std::int64_t row = t.out_row;
+  if (t.residual && t.step->adds_last) {
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) {
+        store(out + r * row + p * kWidth,
+              clamp(acc[r][p], low, high) + load(t.residual + r * t.residual_row + p * kWidth));
+      }
+    }
+    return;
+  }
   POWERLAB_UNROLL
   for (int r = 0; r < R; ++r) {
     POWERLAB_UNROLL

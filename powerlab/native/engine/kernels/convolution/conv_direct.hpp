@@ -93,6 +93,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.first = chunk_begin == 0;
   t.last = chunk_end == in_blocks;
   t.slope = s.slope;
+  t.adds_last = s.adds_last;
   t.low = s.low;
   t.high = s.high;
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + chunk_steps * unit.blocks * kWidth * 4;

@@ -110,9 +110,7 @@ static void preactivated_output(const Step& s, Range blocks, Range pixels, const
       float* out = row_start(s.out, row) + run.x * s.out.pixel;
       const float* y = s.y.data ? row_start(s.y, row) + run.x * s.y.pixel : nullptr;
       for (std::int64_t i = 0; i < run.count; ++i) {
-        Vec v = load(from + i * kWidth);
-        if (y) v += load(y + i * s.y.pixel);
-        store(out + i * s.out.pixel, activate(v, s));
+        store(out + i * s.out.pixel, with_residual(load(from + i * kWidth), y ? y + i * s.y.pixel : nullptr, s));
       }
       finish(s, {out, 0, s.out.pixel, 1, run.count});
       from += run.count * kWidth;

@@ -44,6 +44,7 @@ struct ConvTile {
   ConvTaps rows, columns;  // those that meet the image at some pixel of the tile; all others add zeros
   bool first, last;        // chunk of the reduction
   float slope, low, high;
+  bool adds_last;                                // the residual, to what the activation made
   std::int64_t count;                            // tiles of the run, at least one
   std::int64_t x_next, out_next, residual_next;  // from one to the next,
   std::int64_t prefetch_next;                    // in bytes,
@@ -89,7 +90,7 @@ static inline __attribute__((always_inline)) void conv_start(Vec (&acc)[B][P], c
 // What ends a tile: everything the loops need is in registers before them, since a store might change `t`.
 template <int B, int P>
 static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], const ConvTile& t) {
-  if (t.residual) {
+  const auto add_residual = [&]() __attribute__((always_inline)) {
     const float* residual = t.residual;
     const std::int64_t plane = t.residual_plane, pixel = t.residual_pixel;
     POWERLAB_UNROLL
@@ -97,7 +98,8 @@ static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], 
       POWERLAB_UNROLL
       for (int p = 0; p < P; ++p) acc[b][p] += load(residual + b * plane + p * pixel);
     }
-  }
+  };
+  if (t.residual && !t.adds_last) add_residual();
   if (t.slope != 1) {
     const Vec slope = broadcast(t.slope);
     POWERLAB_UNROLL
@@ -122,6 +124,7 @@ static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], 
       for (int p = 0; p < P; ++p) acc[b][p] = at_most(acc[b][p], high);
     }
   }
+  if (t.residual && t.adds_last) add_residual();
 }
 
 template <int B, int P>

@@ -109,9 +109,7 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
         float* out = row_start(s.out, at) + tile.x * s.out.pixel;
         const float* y = s.y.data ? row_start(s.y, at) + tile.x * s.y.pixel : nullptr;
         for (int column = 0; column < columns; ++column) {
-          Vec v = r[column] + bias;
-          if (y) v += load(y + column * y_pixel);
-          store(out + column * out_pixel, activate(v, s));
+          store(out + column * out_pixel, with_residual(r[column] + bias, y ? y + column * y_pixel : nullptr, s));
         }
         finish(s, {out, 0, out_pixel, 1, columns});
       }

@@ -33,7 +33,7 @@ static inline std::int64_t pair_place(const PairTile& t, int b, std::int64_t pla
 
 template <int B, int P>
 static inline __attribute__((always_inline)) void pair_finish(Vec (&acc)[B][P], const PairTile& t) {
-  if (t.residual) {
+  const auto add_residual = [&]() __attribute__((always_inline)) {
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
       const float* residual =
@@ -44,13 +44,15 @@ static inline __attribute__((always_inline)) void pair_finish(Vec (&acc)[B][P], 
         acc[b][p] += t.narrow_residual ? load_narrow(at) : load(at);
       }
     }
-  }
+  };
+  if (t.residual && !t.step->adds_last) add_residual();
   const float slope = t.step->slope, low = t.step->low, high = t.step->high;
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) acc[b][p] = activate(acc[b][p], slope, low, high);
   }
+  if (t.residual && t.step->adds_last) add_residual();
 }
 
 // Sums, [block][pixel], through the function that ends the convolution and into words.
