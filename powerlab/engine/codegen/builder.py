@@ -22,6 +22,7 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import (
     BYTE_BLOCK,
     NO_HALO,
+    PAIR_BLOCK,
     Halo,
     Layout,
     blocked,
@@ -283,8 +284,11 @@ class Builder:
     def pairs(self, name: str) -> Tensor:
         """Return ``name`` in blocks of 16-bit floats."""
         if name not in self._pairs:
-            kernel, what = f"narrow_blocks_{self.tier.precision}", f"{name} to {self.tier.precision}"
-            self.emit(kernel, what, self.new_pairs(name), self.blocked(name))
+            # The few channels of an image from outside fill no block of floats.
+            shallow = self.is_outside(name) and shape4(self.graph.shape(name))[1] < PAIR_BLOCK
+            source = self.external(name) if shallow else self.blocked(name)
+            kernel = f"narrow_{'planes' if shallow else 'blocks'}_{self.tier.precision}"
+            self.emit(kernel, f"{name} to {self.tier.precision}", self.new_pairs(name), source)
         return self._pairs[name]
 
     def new_pairs(self, name: str) -> Tensor:

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.ir.constants import Constants, Value, value_of
 from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
-from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
+from powerlab.engine.ops import CONTROL, NodeView, Operator, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
 from powerlab.engine.ops.sequences import Known, construct, resolved
 
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
+
+_NAMING = ("Constant", "Identity")
+"""Operators that exporters write by the hundred to give constants names: no node is left of them."""
 
 _MAX_TRACKED_ELEMENTS = 4096
 """Values up to this many elements are followed while shapes are inferred: shape arithmetic is small."""
@@ -91,7 +94,7 @@ def infer(
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    found = _Inference(nodes, inputs, constants)
+    found = _Inference(nodes, inputs, constants, output_names)
     left = deque(sorted_nodes(nodes, found.tensors))
     while left:
         left.extendleft(reversed(found.add(left.popleft())))
@@ -205,6 +208,7 @@ class _Inference:
         self.tensors: dict[str, TensorInfo] = {}
         self.known: dict[str, Array] = {}
         self.sequences: dict[str, tuple[str, ...]] = {}
+        self._kept = frozenset(taken)
         self._taken = {*taken, *(output for node in nodes for output in node.outputs)}
         self._inlined = 0
         self._add_constants(constants)
@@ -239,6 +243,9 @@ class _Inference:
             self.sequences.update(held.sequences)
             return held.nodes
         rule = operator(node)
+        if node.op_type in _NAMING and (value := self._named_constant(view, rule)) is not None:
+            self._add_constants({node.outputs[0]: value})
+            return ()
         try:
             specs = (rule.infer(view), *rule.infer_more(view))
         except NeedsRunError as error:
@@ -258,6 +265,17 @@ class _Inference:
         if sum([info.elements for info in infos]) <= _MAX_TRACKED_ELEMENTS:
             known.update(rule.folded(view, infos))
         return ()
+
+    def _named_constant(self, view: NodeView, rule: Operator) -> Value | None:
+        """Return the constant to which a node only gives a name; None where it does not, or makes an output."""
+        node = view.node
+        if len(node.outputs) != 1 or node.outputs[0] in self._kept:
+            return None
+        if node.op_type == "Identity":
+            return self.constants.get(node.inputs[0])
+        shape, dtype = rule.infer(view)
+        (made,) = rule.folded(view, (TensorInfo(node.outputs[0], checked_shape(shape, node), dtype),)).values()
+        return made
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:
         body = CONTROL[view.node.op_type](view, self._fresh)

@@ -287,14 +287,17 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
     x.values[0] = 1.00390625;
     x.values[1] = 1.01171875;
     x.values[2] = 1.00048828125;
-    Placed from(2, channels, 3, 5, v, 1);
-    from.put(x);
-    for (const int threads : {1, 3}) {
+    Placed blocks(2, channels, 3, 5, v, 1), planes(2, channels, 3, 5, 1, 0);
+    blocks.put(x);
+    planes.put(x);
+    for (const int run_as : {1, 2, 3, 4}) {
+      const bool in_planes = run_as % 2 == 0;
+      const int threads = run_as > 2 ? 3 : 1;
       PlacedPairs to(numbers, 2, channels, 3, 5, 1);
       Step step{};
-      step.x = from.view;
+      step.x = in_planes ? planes.view : blocks.view;
       step.out = to.view;
-      run("narrow_blocks_", step, threads);
+      run(in_planes ? "narrow_planes_" : "narrow_blocks_", step, threads);
       int wrong = 0;
       for (int n = 0; n < 2; ++n) {
         for (int c = 0; c < to.view.blocks * kBlock; ++c) {
@@ -303,8 +306,8 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
           }
         }
       }
-      report.check("floats in blocks to 16 bits", wrong, 0);
-      report.check("floats in blocks to 16 bits writes elsewhere", to.written_around(), 0);
+      report.check("floats to 16 bits", wrong, 0);
+      report.check("floats to 16 bits writes elsewhere", to.written_around(), 0);
     }
   }
   {

@@ -24,6 +24,7 @@ static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS "_f32", "_" POWERLAB_PAIR_TILE, conv_pairs<true>),
     POWERLAB_PAIR_KERNEL("narrow_blocks_" POWERLAB_NUMBERS, "", narrow_blocks<false>),
     POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
+    POWERLAB_PAIR_KERNEL("narrow_planes_" POWERLAB_NUMBERS, "", narrow_planes),
     POWERLAB_PAIR_KERNEL("narrow_rows_" POWERLAB_NUMBERS, "", narrow_rows),
 #if !defined(POWERLAB_HALVES)
     POWERLAB_KERNEL("conv_weight_gradient_bf16", "conv_weight_gradient_bf16", conv_weight_gradient<PairProducts>),

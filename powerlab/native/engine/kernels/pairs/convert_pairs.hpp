@@ -31,6 +31,24 @@ static void narrow_blocks(const Step& s, int thread, int threads) {
   }
 }
 
+// x in planes of floats, one a channel, as an image comes from outside; out likewise.
+static void narrow_planes(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    const std::int64_t first = row.block * kBlockChannels, left = s.x.c - first;
+    const std::int64_t channels = left < kBlockChannels ? left : kBlockChannels;
+    const float* x = row_start(s.x, {row.n, first, row.y});
+    float* out = row_start(s.out, row);
+    alignas(4 * kWidth) float pixel[kBlockChannels] = {};
+    for (std::int64_t i = 0; i < s.out.w; ++i, out += kBlockWords) {
+      for (std::int64_t c = 0; c < channels; ++c) pixel[c] = x[c * s.x.plane + i];
+      for (int part = 0; part < kBlockVectors; ++part)
+        store_narrow(out + part * (kWidth / 2), load(pixel + part * kWidth));
+    }
+  }
+}
+
 // Rows of x.w floats become rows of words, filled up to s.out.w of them with zeros, a multiple of a block's.
 static void narrow_rows(const Step& s, int thread, int threads) {
   const Range rows = share(s.out.h, thread, threads);
