@@ -34,7 +34,8 @@ struct Clamp {
   bool adds_last = false;  // a residual, to what is clamped
 };
 
-// out = clamp(convolution + bias + residual), or clamp(convolution + bias) + residual; weights are O x I/groups x kh x kw; out's sizes say how far to go.
+// out = clamp(convolution + bias + residual), or clamp(convolution + bias) + residual; weights are
+// O x I/groups x kh x kw; out's sizes say how far to go.
 void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bias, const Tensor* residual,
           const Window& window, int groups, Clamp clamp, Tensor& out);
 
