@@ -6,6 +6,7 @@ kernel, and given up again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -35,7 +36,7 @@ class Recipe:
     @property
     def size(self) -> int:
         """Return how many elements the value has."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 Value = NDArray[Any] | Recipe

@@ -20,11 +20,13 @@ class Rewriter:
         self.graph = graph
         self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
-        self._producers = graph.producers()
+        self._producers: Mapping[str, Node] | None = None  # few rules ask
         self._added: set[str] = set()
 
     def producer(self, tensor: str) -> Node | None:
         """Return the node of the old graph that makes ``tensor``; None for inputs and constants."""
+        if self._producers is None:
+            self._producers = self.graph.producers()
         return self._producers.get(tensor)
 
     def value(self, constant: str) -> Array:

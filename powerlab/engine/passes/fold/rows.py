@@ -23,6 +23,8 @@ _ADD, _MULTIPLY = strided("add", FLOAT32), strided("mul", FLOAT32)
 
 def fold_rows(graph: Graph) -> Graph:
     """Return the graph with every sum or product of a constant row folded with what a FusedGemm alone makes for it."""
+    if all(node.op_type != "FusedGemm" for node in graph.nodes):
+        return graph
     rewriter = Rewriter(graph)
     made: dict[str, Node] = {}
     sole = sole_among(made, graph)
