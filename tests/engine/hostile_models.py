@@ -261,6 +261,7 @@ HOSTILE = {
     "too few inputs": (one_node("Conv", ("x",)), "Conv node 'n' lacks its input 2"),
     "no inputs": (one_node("Concat", (), axis=0), "Concat node 'n' lacks inputs"),
     "input left out": (one_node("Add", ("", "x")), "Add node 'n' lacks its input 1"),
+    "nothing to name": (one_node("Identity", ()), "Identity node 'n' lacks its input 1"),
     "cycle": (cycle(), "needs, directly or through others, its own output"),
     "itself": (one_node("Add", ("x", "y")), "Add node 'n' needs, directly or through others, its own output"),
     "constant twice": (constant_twice(), "it holds the tensor 'c' twice"),

@@ -269,10 +269,10 @@ class _Inference:
     def _named_constant(self, view: NodeView, rule: Operator) -> Value | None:
         """Return the constant to which a node only gives a name; None where it does not, or makes an output."""
         node = view.node
-        if len(node.outputs) != 1 or node.outputs[0] in self._kept:
+        if len(node.outputs) != 1 or not node.outputs[0] or node.outputs[0] in self._kept:
             return None
         if node.op_type == "Identity":
-            return self.constants.get(node.inputs[0])
+            return self.constants.get(node.input(0))
         shape, dtype = rule.infer(view)
         (made,) = rule.folded(view, (TensorInfo(node.outputs[0], checked_shape(shape, node), dtype),)).values()
         return made
