@@ -33,13 +33,11 @@ class Scratch:
     def made(self, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return what ``make`` returns; what it reads on the way lies here, and is lost when this is called again."""
         self._used, _CURRENT.scratch = 0, self
-        before = self._memory
         try:
             value = make()
         finally:
             _CURRENT.scratch = None
-        own = any(np.may_share_memory(value, memory) for memory in (before, self._memory))
-        return value.copy() if own else value
+        return value.copy() if np.may_share_memory(value, self._memory) else value
 
     def room(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         """Return memory for so many elements."""

@@ -34,30 +34,25 @@ def available_bytes(sysroot: Sysroot | None = None) -> int:
     return min(bound for bound in (available, left, room) if bound is not None)
 
 
-def check_memory(needed_bytes: int, what: object, why: str, left_bytes: int | None = None) -> int:
+def check_memory(needed_bytes: int, what: object, why: str) -> None:
     """Refuse what needs more memory than there is; what needs little is let pass.
 
     Args:
         needed_bytes: what it is going to take at least.
         what: a node or a model, as the sentence begins.
         why: what for, in two or three words.
-        left_bytes: what there is, where it was asked just now; None: ask.
-
-    Returns:
-        What there is, at least.
 
     Raises:
         TooLargeError: there is less.
     """
-    left = ALWAYS_THERE_BYTES if left_bytes is None else left_bytes
-    if needed_bytes > left and left_bytes is None:
-        left = available_bytes()
+    if needed_bytes <= ALWAYS_THERE_BYTES:
+        return
+    left = available_bytes()
     if needed_bytes > left:
         raise TooLargeError(
             f"{what} needs {needed_bytes / _GIB:.3g} GiB for {why}, and {left / _GIB:.3g} GiB are left to this "
             "process; use a smaller batch, smaller images or a smaller model."
         )
-    return left
 
 
 def value_bytes(value: Value) -> int:

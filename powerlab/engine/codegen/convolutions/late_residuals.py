@@ -7,27 +7,17 @@ cores alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import ends_in_function, is_linear
-from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+from powerlab.engine.passes.fuse.residuals import with_sums
 
 
 def with_late_residuals(graph: Graph) -> Graph:
     """Return an optimised graph with such sums in the convolutions; of two candidates the later one takes it."""
-    if all(node.op_type != "Add" for node in graph.nodes):
-        return graph
-    position = {node.outputs[0]: index for index, node in enumerate(graph.nodes)}
+    return with_sums(graph, _behind_activation)
 
-    def fuse(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
-        if node.op_type != "Add" or not is_linear(node):
-            return None
-        pairs = zip(node.inputs, reversed(node.inputs), strict=True)
-        for tensor, residual in sorted(pairs, key=lambda pair: -position.get(pair[0], -1)):
-            conv = sole(tensor)
-            if conv is None or conv.op_type != "FusedConv" or conv.input(3) or ends_in_function(conv):
-                continue
-            attributes = {**conv.attributes, "adds_last": True}
-            return Node("FusedConv", conv.name, (*conv.inputs[:3], residual), node.outputs, attributes), conv
-        return None
 
-    return fuse_into_producers(graph, fuse)
+def _behind_activation(conv: Node, add: Node) -> Mapping[str, object] | None:
+    return {**conv.attributes, "adds_last": True} if is_linear(add) and not ends_in_function(conv) else None
