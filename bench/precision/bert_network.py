@@ -7,9 +7,9 @@ The base model's sizes (12 layers of 768 numbers and 12 heads) on 128 tokens: 85
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.frontend.zoo.builder import INPUT_NAME, RELU_GAIN, Builder
 from powerlab.engine.ir.graph import Graph, TensorInfo

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -24,8 +24,7 @@ from powerlab.engine.tuning.choosing import by_tuning
 from powerlab.engine.tuning.kept import Tunings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planning:
+class Planning(Struct, frozen=True, kw_only=True):
     """How graphs are planned.
 
     Attributes:

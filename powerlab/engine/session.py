@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -210,8 +211,7 @@ class Session:
         raise PowerlabError("only a run tells the shapes of this model, so there is no plan of it to look at.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The model a session was asked for: the arguments of the same names."""
 
     model: str | Path | Graph

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from comparing import agrees, compared
 from engine_models import load_bytes, onnx_bytes
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 from onnx import helper
 from recurrent_cases import cells
 from test_attention import graph_of as attention_of

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine_native.quantized_graphs import Quantized
 from powerlab.domain.errors import PowerlabError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from engine_models import onnx_bytes
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.cli import main

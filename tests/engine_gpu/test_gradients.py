@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from comparing import compared
 from engine_models import load_bytes
 from general_models import model_bytes, node_bytes
 from gradient_checks import gradient_graph
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.engine.gpu import model as gpu_model

@@ -5,12 +5,11 @@ Debian 12's lavapipe has none: ``scripts/newest_lavapipe .venv/bin/python -m pyt
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from comparing import compared
 from engine_models import load_bytes, onnx_bytes
+from msgspec.structs import replace
 from onnx import helper
 from test_attention import graph_of as attention_of
 from test_bytes import check

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from comparing import compared
 from engine_models import load_bytes, onnx_bytes
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape

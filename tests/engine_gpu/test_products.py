@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from comparing import compared
 from engine_models import load_bytes, onnx_bytes
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.engine.gpu import model as gpu_model

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from engine_models import load_bytes
 from general_models import model_bytes
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError

@@ -1,12 +1,12 @@
 """Every candidate of every algorithm computes the convolution, and those of one algorithm the same bits."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine_native.graphs import NO_CLAMP, GraphMaker
 from engine_native.numpy_reference import conv

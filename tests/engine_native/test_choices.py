@@ -3,12 +3,12 @@
 import json
 import os
 import re
-from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 
 from engine_native.graphs import GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError

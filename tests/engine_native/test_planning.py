@@ -1,12 +1,12 @@
 """Arena, layouts, packing and the cutting of work: arithmetic, without the native core."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import pack_pieces
 from powerlab.engine.codegen.convolutions.algorithms.winograd import tiles_together

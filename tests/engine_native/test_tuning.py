@@ -1,11 +1,10 @@
 """Tuning: who wins, what is kept, and that a session takes it without another result."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine_native.graphs import GraphMaker
 from powerlab.domain.errors import PowerlabError

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo

@@ -6,8 +6,9 @@ One function an operator, listed in :data:`LOWERINGS`; a new operator is a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.builder import Builder, Chosen

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen.concat_in_place import Place

@@ -7,7 +7,7 @@ piece of memory, and each of its layers reads the planes from the beginning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Graph, Node
@@ -15,8 +15,7 @@ from powerlab.engine.program.layout import NO_HALO, Halo
 from powerlab.engine.program.operand import Element, element_of
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a tensor lies: in the planes of ``whole``, from channel ``first_channel`` on."""
 
     whole: str

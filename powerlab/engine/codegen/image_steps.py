@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from powerlab.engine.program.program import Program, Step, Tensor
 from powerlab.engine.program.storage import Space

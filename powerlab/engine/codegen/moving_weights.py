@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats, packed_winograd_floats
@@ -16,8 +17,7 @@ from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MovingKernels(ComputedWeights):
+class MovingKernels(ComputedWeights, frozen=True, eq=False):
     """Computed weights with what packing by a core wants to know of them."""
 
     @property
@@ -33,8 +33,7 @@ class MovingKernels(ComputedWeights):
         return MovingKernels(self.values.sliced(0, first, groups), bias, merged)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moving:
+class Moving(Struct, frozen=True, eq=False):
     """A convolution from ``x`` to ``out``; ``fields`` are its window and activation as fields of the native step."""
 
     x: Tensor

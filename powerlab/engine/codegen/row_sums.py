@@ -7,7 +7,8 @@ elements do not follow on each other without filling, the sum stays a step of it
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
@@ -15,8 +16,7 @@ from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.program.layout import PLANAR_ALIGNMENT, planar, shape4
 
 
-@dataclass(frozen=True, slots=True)
-class RowSum:
+class RowSum(Struct, frozen=True):
     """An Add that a linear layer does itself, and the tensor that it adds."""
 
     node: Node

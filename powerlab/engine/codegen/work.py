@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.convolutions.phases import phases
@@ -21,8 +23,7 @@ _VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "T
 """What is left of these are moves, as many as it takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepWork:
+class StepWork(Struct, frozen=True, kw_only=True):
     """One step of a plan.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.images import image_of
@@ -11,8 +11,7 @@ from powerlab.engine.ir.graph import Graph
 _IMAGE_AXES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """A tensor's place in one that it is joined to: from which channel on."""
 
     whole: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.ir.constants import Value, value_of
@@ -17,8 +17,7 @@ WORD_BYTES = 4
 """Storages count floats, whatever a GPU keeps in them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dispatch:
+class Dispatch(Struct, frozen=True, eq=False):
     """One kernel call.
 
     Attributes:
@@ -42,8 +41,7 @@ class Dispatch:
     covered: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class Constant(Struct, frozen=True, eq=False):
     """A value for the GPU's memory, made when it goes there.
 
     Attributes:
@@ -67,8 +65,7 @@ class Constant:
         return stored
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A storage that is part of another one.
 
     Attributes:
@@ -82,8 +79,7 @@ class Part:
     slice: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GpuProgram:
+class GpuProgram(Struct, frozen=True, eq=False):
     """All of a network's dispatches, in order.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.choice.method import Chooser, Numbers

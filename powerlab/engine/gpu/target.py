@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 PROCESSOR = "cpu"
 """The kind of a processor that stands in for a GPU."""
@@ -24,8 +25,7 @@ _BROADCAST_LANES = 8
 """Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """See the module.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.work import StepWork, node_work
 from powerlab.engine.gpu.program import WORD_BYTES, Dispatch, GpuProgram

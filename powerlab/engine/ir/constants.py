@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 LARGE_ELEMENTS = 1 << 14
 """From so many elements on a value is worth a recipe: all smaller ones of a network together are little."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True, eq=False):
     """How to make a constant.
 
     Attributes:

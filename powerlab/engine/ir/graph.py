@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -55,8 +56,7 @@ class NeedsRunError(PowerlabError):
         return NeedsRunError(f"{before}{self}", self.tensor)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
+class TensorInfo(Struct, frozen=True):
     """Name, static shape and element type of one tensor; images are NCHW."""
 
     name: str
@@ -69,8 +69,7 @@ class TensorInfo:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One operator applied to tensors named by ``inputs`` (``""``: absent), making those named by ``outputs``."""
 
     op_type: str
@@ -80,7 +79,7 @@ class Node:
     attributes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", _frozen(self.attributes))
+        force_setattr(self, "attributes", _frozen(self.attributes))
 
     def input(self, index: int) -> str:
         """Return the name of input ``index``, or ``""`` where the node leaves it out."""
@@ -105,8 +104,7 @@ class Node:
         return f"{quoted(self.op_type)[1:-1]} node {quoted(self.name or next(iter(self.outputs), ''))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(Struct, frozen=True):
     """The body of a Loop or a branch of an If; it reads its ``inputs``, its ``constants``, and tensors around it."""
 
     nodes: tuple[Node, ...]
@@ -138,8 +136,7 @@ class Subgraph:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
 
     ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
@@ -158,9 +155,9 @@ class Graph:
     opset: int = 17
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constants", Constants(self.constants))
-        object.__setattr__(self, "tensors", _frozen(self.tensors))
-        object.__setattr__(self, "outside", _frozen(self.outside))
+        force_setattr(self, "constants", Constants(self.constants))
+        force_setattr(self, "tensors", _frozen(self.tensors))
+        force_setattr(self, "outside", _frozen(self.outside))
 
     @property
     def kept_constants(self) -> Mapping[str, Value]:

@@ -9,12 +9,12 @@ Deep Learning", https://arxiv.org/abs/2209.05433; OCP Microscaling Formats (MX) 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -28,8 +28,7 @@ class Past(Enum):
     LARGEST = "LARGEST"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NarrowFloat:
+class NarrowFloat(Struct, frozen=True, kw_only=True):
     """A float type: a sign, ``exponent_bits``, ``fraction_bits``.
 
     Attributes:
@@ -90,8 +89,7 @@ class NarrowFloat:
         return _table(self)[codes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NarrowInteger:
+class NarrowInteger(Struct, frozen=True, kw_only=True):
     """An integer type of fewer than 8 bits, in two's complement where it is signed."""
 
     name: str

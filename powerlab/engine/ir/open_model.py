@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.element_types import engine_dtype
@@ -17,8 +18,7 @@ OPEN = -1
 """The size of an axis that only a run tells."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenModel:
+class OpenModel(Struct, frozen=True):
     """What a graph is made from once every shape is known.
 
     Attributes:

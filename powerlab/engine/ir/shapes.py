@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.ir.constants import Constants, Value, value_of
@@ -111,8 +113,7 @@ def infer(
     return Graph(name, tuple(found.nodes), tuple(inputs), tuple(outputs), Constants(found.constants), found.tensors)
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Struct, frozen=True):
     """As much of a network as can be told before a run, and what is left of it.
 
     Attributes:

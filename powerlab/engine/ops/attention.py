@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.broadcasting import broadcast_shapes
@@ -31,8 +32,7 @@ class Qk(IntEnum):
     SOFTMAX = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(Struct, frozen=True):
     """The sizes of an Attention.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Array, TensorInfo
 from powerlab.engine.ops.view import NodeView, Spec
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from powerlab.engine.ops.gradients.base import Gradient
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
 
     ``infer_more`` gives those of the outputs after the first, for the few operators that make several.

@@ -5,13 +5,12 @@ Source: https://onnx.ai/onnx/operators/onnx__LSTM.html, attribute ``activations`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.ops.view import NodeView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellFunction:
+class CellFunction(Struct, frozen=True, kw_only=True):
     """A function of one number, by its name in ONNX in small letters, with what it multiplies by and adds."""
 
     name: str

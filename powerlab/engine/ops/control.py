@@ -9,10 +9,11 @@ Source: https://onnx.ai/onnx/operators/onnx__If.html, onnx__Loop.html and onnx__
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node, Subgraph
@@ -25,16 +26,14 @@ Fresh = Callable[[str], str]
 """Gives a name that no tensor has yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inlined:
+class Inlined(Struct, frozen=True):
     """What stands in the place of a node: ``nodes`` in order, which may be followed by the same node's next round."""
 
     nodes: tuple[Node, ...]
     constants: Mapping[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rounds:
+class _Rounds(Struct, frozen=True):
     """Where a Loop stands.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 
 from powerlab.engine.ir.graph import Array
@@ -46,8 +46,7 @@ def _conv(view: NodeView) -> Spec:
     return (view.shape(0)[0], view.shape(1)[0], *size), FLOAT32
 
 
-@dataclass(frozen=True, slots=True)
-class Transposed:
+class Transposed(Struct, frozen=True):
     """How a ConvTranspose spreads its input, one number an axis; ``pads`` are what is cut off before its result."""
 
     kernel: tuple[int, ...]

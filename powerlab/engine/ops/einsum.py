@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 
 
-@dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(Struct, frozen=True):
     """An equation with a letter for each axis, those that "..." stands for too.
 
     Attributes:

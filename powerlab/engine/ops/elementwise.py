@@ -7,11 +7,11 @@ types it takes. Integers wrap at the ends of their type, as numpy's do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
@@ -25,8 +25,7 @@ NUMBERS, WHOLE, LOGICAL, ANY = "fiu", "iu", "b", "fiub"
 """Kinds of types, as numpy's ``dtype.kind`` calls them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """How an operator is computed.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
@@ -15,8 +15,7 @@ from powerlab.engine.ops.view import NodeView, Spec
 Numbers = dict[str, tuple[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """How a function is computed.
 
     Attributes:

@@ -10,10 +10,10 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Node, TensorInfo
 from powerlab.engine.ops import activation, convolution, elementwise, functions, matrix, moving, pooling, reducing
@@ -23,8 +23,7 @@ from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 INT32: np.dtype[Any] = np.dtype(np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """Where a node has a quantized tensor.
 
     Attributes:
@@ -43,8 +42,7 @@ class Operand:
 Attributes = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantized:
+class Quantized(Struct, frozen=True, kw_only=True):
     """An operator on quantized tensors.
 
     Attributes:

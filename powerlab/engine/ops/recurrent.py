@@ -7,7 +7,8 @@ https://onnx.ai/onnx/operators/onnx__RNN.html
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.cells import CellFunction, cell_functions
@@ -25,8 +26,7 @@ _FUNCTIONS = {"GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh"), "
 _X, _WEIGHTS, _RECURRENCE, _BIAS, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLES = range(8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence:
+class Recurrence(Struct, frozen=True, kw_only=True):
     """A recurrent node in words of its own.
 
     Attributes:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
@@ -32,8 +32,7 @@ _X, _ROI, _SCALES, _SIZES = range(4)
 _LONGEST_AXIS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AxisResize:
+class AxisResize(Struct, frozen=True, kw_only=True):
     """How one axis changes its size: to ``new`` from ``old``, by ``scale``; a crop begins and ends at parts of it."""
 
     axis: int
@@ -44,8 +43,7 @@ class AxisResize:
     end: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resizing:
+class Resizing(Struct, frozen=True, kw_only=True):
     """A Resize or Upsample node in words of its own; ``axes`` are those that change, in order."""
 
     axes: tuple[AxisResize, ...]

@@ -9,9 +9,9 @@ Source: https://onnx.ai/onnx/operators, SequenceAt and its like, ConcatFromSeque
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
@@ -25,16 +25,14 @@ Sequences = Mapping[str, tuple[str, ...]]
 """Name of a sequence -> the tensors it holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What is known where a node is looked at: the sequences made before it, and how to name a tensor."""
 
     sequences: Sequences
     fresh: Fresh
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """What a node on sequences comes to.
 
     Attributes:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.element_types import FLOAT
 from powerlab.engine.ir.graph import Array
@@ -22,8 +22,7 @@ _LONGEST = 2**14
 """Elements of a transform; its matrix has the square of it, and half a gigabyte is enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """A discrete Fourier transform along an axis.
 
     Attributes:
@@ -103,8 +102,7 @@ def _dft(view: NodeView) -> Spec:
     return (*shape[: transform.axis], count, *shape[transform.axis + 1 : -1], parts), FLOAT32
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """How a STFT cuts a signal: ``count`` frames, each ``step`` after the one before."""
 
     count: int

@@ -7,7 +7,8 @@ Convolutional Networks" (2017).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.convolution import conv_windows
@@ -15,8 +16,7 @@ from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 from powerlab.engine.ops.windows import Windows, steps
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """Blocks that overlap in an image, one number an axis.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Value, value_of
@@ -24,8 +24,7 @@ _LONGEST_REASON = 1000
 """Characters; a file may hold lists of any length."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(Struct, frozen=True):
     """A node with what is known of its inputs: ``infos`` and ``values`` run parallel to ``node.inputs``."""
 
     node: Node

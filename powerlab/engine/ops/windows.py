@@ -5,7 +5,7 @@ Source: https://onnx.ai/onnx/operators (Conv, MaxPool, AveragePool).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.ops.view import NodeView
 
@@ -13,8 +13,7 @@ MAX_STEP = 65536
 """The largest kernel, stride, padding or dilation: beyond any image, and small enough for 32-bit arithmetic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """One number an axis of the image; ``pads`` are those before all axes, then those behind; ``size`` counts windows.
 
     With ``ceil_mode`` resolved, ``pads`` reach as far as the last window does; ``pads_given`` are the file's own.

@@ -12,10 +12,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from msgspec import Struct
 
 from powerlab.atomic_file import write_parts
 from powerlab.domain.errors import PowerlabError
@@ -29,8 +29,7 @@ _ABANDONED_S = 3600
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A file of the cache.
 
     Attributes:
@@ -46,8 +45,7 @@ class Entry:
     used_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(Struct, frozen=True, kw_only=True):
     """A folder of prepared models.
 
     Attributes:

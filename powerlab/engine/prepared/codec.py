@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.prepared.prepared import Prepared
 from powerlab.engine.program.program import Floats
@@ -34,8 +34,7 @@ class DamagedError(Exception):
     """Bytes that are no prepared model; whoever has them prepares the model anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """The structure of a file: where its arrays lie, in bytes from the first one, and their shapes."""
 
     key: str

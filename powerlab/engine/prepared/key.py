@@ -7,7 +7,6 @@ import mmap
 import operator
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def prepared_key(model: str, asked: Asked, machine: Machine, tunings: Tunings | 
         sorted((name, tuple(map(operator.index, shape))) for name, shape in shapes.items()),
         batch_size,
         slices,
-        asdict(machine),
+        machine,
         tunings,
         available_tiers()[0].name,  # weights are packed by the best kernels, whichever compute
         engine_fingerprint(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen import chosen_algorithms, lower
@@ -18,8 +19,7 @@ from powerlab.engine.program.program import Program
 from powerlab.engine.target.tiers import Tier
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A program, and what callers see of the model.
 
     Attributes:

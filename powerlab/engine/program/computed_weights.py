@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.program.operand import Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComputedWeights:
+class ComputedWeights(Struct, frozen=True, eq=False):
     """Weights that change from run to run, so that a step of the plan packs them in front of the one that reads them.
 
     Attributes:

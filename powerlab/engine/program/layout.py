@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 PLANAR_ALIGNMENT = 16
 """Floats to which a planar image is filled up: the widest vector, so that every tier may load whole vectors."""
@@ -26,8 +28,7 @@ def divide_up(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
 
-@dataclass(frozen=True, slots=True)
-class Halo:
+class Halo(Struct, frozen=True):
     """Zeros around each plane, in pixels."""
 
     top: int = 0
@@ -67,8 +68,7 @@ def shape4(shape: tuple[int, ...]) -> Shape4:
     raise AssertionError(shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Sizes and strides of a tensor, in floats: the fields of the native ``View``.
 
     Attributes:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
 from powerlab.engine.program.storage import Storage
@@ -58,8 +58,7 @@ def compact_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """A storage seen as a general tensor; ``strides`` and ``offset`` count elements.
 
     Attributes:

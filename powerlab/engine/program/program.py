@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from powerlab.engine.program.choice import Choice
@@ -17,8 +17,7 @@ from powerlab.engine.program.storage import Space, Storage
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """A storage seen through a layout, ``offset`` floats from the storage's start.
 
     In steps that are run image by image it moves on by ``shift`` floats from one image to the next.
@@ -34,8 +33,7 @@ class Tensor:
         return Tensor(self.storage, layout, self.offset + offset, self.shift)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """One convolution of a chain; where its operands lie is the kernel's matter, so it has layouts only."""
 
     x: Layout
@@ -45,8 +43,7 @@ class Part:
     settings: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(Struct, frozen=True, eq=False):
     """One kernel call.
 
     Attributes:
@@ -88,8 +85,7 @@ class Step:
         return (*views, *packed, *self.operands)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(Struct, frozen=True, eq=False):
     """A network ready to get its addresses.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Space(Enum):
@@ -15,8 +16,7 @@ class Space(Enum):
     CONSTANT = "CONSTANT"
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Struct, frozen=True):
     """A piece of memory; several tensors may be views of it.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
@@ -22,8 +22,7 @@ LEAST_IMAGES = 8
 SEED = 20_260_101
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class Calibration(Struct, frozen=True, kw_only=True):
     """What is known of a network's tensors.
 
     Attributes:

@@ -9,9 +9,9 @@ Source: M. Nagel et al., https://arxiv.org/abs/1906.04721, section 4.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Array, Graph, Node, fresh_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.view import FLOAT32
@@ -20,8 +21,7 @@ _IMAGE_AXES = 4
 _MATRIX_AXES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """An operator that computes with integers.
 
     Attributes:

@@ -5,9 +5,8 @@ Source: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Graph, Node

@@ -10,9 +10,11 @@ Equalization and Bias Correction", https://arxiv.org/abs/1906.04721, section 4.2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.quantized.pack import largest_sums
@@ -34,8 +36,7 @@ _LARGEST_BIAS = 2**31 - 1
 _UINT8, _INT8 = np.dtype(np.uint8), np.dtype(np.int8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How a network is quantized.
 
     Attributes:
@@ -52,8 +53,7 @@ class Options:
     attention: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Quantized:
+class Quantized(Struct, frozen=True):
     """A quantized network.
 
     Attributes:

@@ -7,8 +7,10 @@ found by halving, as leaving out more hardly ever makes outputs worse.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
@@ -18,8 +20,7 @@ from powerlab.engine.quantization.observe import Arrays
 from powerlab.engine.quantization.quantize import Options, Quantized, quantize_graph
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """A quantized network and what it keeps of the float one's signal.
 
     Attributes:

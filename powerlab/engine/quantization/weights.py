@@ -6,9 +6,8 @@ weights of an output in a row, fp16w to float16. Of the first two, layers are li
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.narrow.formats import block_scale
 from powerlab.engine.ir.constants import derived, value_of

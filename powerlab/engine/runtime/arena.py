@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Program, Step
@@ -14,8 +15,7 @@ ALIGNMENT_FLOATS = 16
 """64 bytes: a cache line, and the widest vector."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arena:
+class Arena(Struct, frozen=True):
     """Where each storage of the arena begins.
 
     Attributes:
@@ -29,8 +29,7 @@ class Arena:
     shares: dict[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(Struct, frozen=True):
     """Steps ``first`` to ``last`` (both included) in which a storage holds something."""
 
     storage: Storage

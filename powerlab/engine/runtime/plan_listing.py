@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shapes
@@ -22,8 +22,7 @@ _FLOPS_PER_MULTIPLY_ADD = 2
 _LEAST_RUNS, _MOST_RUNS, _ENOUGH_NS = 3, 50, 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedStep:
+class ListedStep(Struct, frozen=True, kw_only=True):
     """One step of a plan.
 
     Attributes:

@@ -14,10 +14,10 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -39,8 +39,7 @@ MOST_STAGES = 32
 Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stage:
+class _Stage(Struct, frozen=True, eq=False):
     """As much of the network as could be told at a place.
 
     Attributes:

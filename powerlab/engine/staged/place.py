@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Array, Node, TensorInfo
@@ -16,8 +16,7 @@ ON_HOST = "numpy"
 """Stands for the kernel of a node that numpy computes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class Place(Struct, frozen=True, eq=False):
     """A place in a run.
 
     Attributes:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
+
+from msgspec import Struct
 
 from powerlab.sysroot import Sysroot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmCore:
+class ArmCore(Struct, frozen=True, kw_only=True):
     """A core's design with its caches.
 
     Attributes:

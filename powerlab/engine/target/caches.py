@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.target.arm_cores import ArmCore, arm_cores
@@ -30,8 +32,7 @@ _MOST_BYTES = 1 << 40
 _LEAST = {"l1_bytes": 1 << 10, "l1_ways": 1, "l2_bytes": 1 << 12, "l3_bytes": 0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class Caches(Struct, frozen=True, kw_only=True):
     """What one core has of each cache.
 
     Attributes:
@@ -146,8 +147,7 @@ def _own_cores(root: Sysroot) -> Iterable[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-@dataclass(frozen=True, slots=True)
-class _Cache:
+class _Cache(Struct, frozen=True):
     size: int
     ways: int
     sharers: int

@@ -7,11 +7,11 @@ Both run as plans of one step, so on the same threads, cores and instruction set
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.program.layout import Layout
 from powerlab.engine.program.program import Program, Step, Tensor
@@ -28,8 +28,7 @@ _LEAST_ARRAY_BYTES, _MOST_ARRAY_BYTES = 32 << 20, 256 << 20
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ceilings:
+class Ceilings(Struct, frozen=True, kw_only=True):
     """What this processor can do at most with some threads.
 
     Attributes:

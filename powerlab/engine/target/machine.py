@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.target.caches import ASSUMED, Caches, find_caches
 from powerlab.engine.target.tiers import Tier
@@ -11,8 +11,7 @@ _MULTIPLY_ADDS_PER_CYCLE = {"neon": 1.0}
 """Vectors a core multiplies and adds a cycle, where it is not two; in-order and small Arm cores do one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """What a plan is made for.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 
@@ -19,8 +21,7 @@ TIER_VARIABLE = "POWERLAB_TIER"
 """Environment variable that names the tier to use instead of the best one, for tests and comparisons."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Struct, frozen=True):
     """One compiled set of kernels.
 
     Attributes:

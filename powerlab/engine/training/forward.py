@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo, fresh_name
@@ -18,8 +20,7 @@ from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.recurrences import unroll_recurrences
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mask:
+class Mask(Struct, frozen=True, kw_only=True):
     """An input that says which elements a Dropout keeps: 0, or 1 / (1 - ratio).
 
     Attributes:
@@ -31,8 +32,7 @@ class Mask:
     ratio: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forward:
+class Forward(Struct, frozen=True, kw_only=True):
     """A forward pass.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.work import StepWork
@@ -29,8 +29,7 @@ def part_of(name: str) -> str:
     return backward if name == LOSS or name.endswith(BACKWARD) else forward
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """Steps of a plan that follow on each other and belong to the same layer and direction."""
 
     plan: Repeatable

@@ -6,16 +6,16 @@ All follow PyTorch's definitions (https://pytorch.org/docs/stable/optim.html), s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.training.tape import GraphTape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(Struct, frozen=True, kw_only=True):
     """A weight that an optimizer moves: names of tensors.
 
     Attributes:
@@ -61,8 +61,7 @@ class Optimizer(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sgd:
+class Sgd(Struct, frozen=True, kw_only=True):
     """Stochastic gradient descent, with momentum where it is not 0.
 
     Attributes:
@@ -93,8 +92,7 @@ class Sgd:
         return moved.by(tape, "SgdUpdate", given, nesterov=int(self.nesterov))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adam:
+class Adam(Struct, frozen=True, kw_only=True):
     """Adam (https://arxiv.org/abs/1412.6980); AdamW (https://arxiv.org/abs/1711.05101) where decay is decoupled.
 
     Attributes:

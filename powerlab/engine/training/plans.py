@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.work import StepWork

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Constants
@@ -20,8 +21,7 @@ from powerlab.engine.training.recompute import recomputed
 from powerlab.engine.training.tape import GraphTape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A tensor that stays from step to step.
 
     Attributes:
@@ -39,8 +39,7 @@ class Kept:
         return next(graph.tensors[self.before] for graph in graphs if self.before in graph.tensors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(Struct, frozen=True, kw_only=True):
     """How weights move.
 
     Attributes:
@@ -56,8 +55,7 @@ class Update:
     kept: tuple[Kept, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingStep:
+class TrainingStep(Struct, frozen=True, kw_only=True):
     """A step of training.
 
     Attributes:

@@ -7,8 +7,9 @@ https://arxiv.org/abs/2006.15704, section 3.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from powerlab.engine.training.parts import BACKWARD, FORWARD, backward_from
 from powerlab.engine.training.plans import StepPlan
@@ -22,8 +23,7 @@ _LOOKS = 64
 _Gradient = TypeVar("_Gradient")
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Steps of a plan that follow on each other.
 
     Attributes:

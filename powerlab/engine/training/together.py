@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.program.program import Floats
@@ -118,8 +118,7 @@ class MpiGroup:
         self._begun.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
+class _Begun(Struct, frozen=True):
     """Arrays that are being added up.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from powerlab.boards.processor import clock_limits_khz, cpu_model
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
@@ -20,8 +22,7 @@ VERSION = 1
 FILE_NAME = "engine-tuning.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """What measured choices hold for.
 
     Attributes:
@@ -37,8 +38,7 @@ class Place:
     kernels: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class Tuned(Struct, frozen=True, kw_only=True):
     """What was found for one shape.
 
     Attributes:
@@ -52,8 +52,7 @@ class Tuned:
     cuts: dict[int, Choice]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tunings:
+class Tunings(Struct, frozen=True, kw_only=True):
     """All that was found in one place."""
 
     place: Place
@@ -64,8 +63,7 @@ class Tunings:
         return {tuned.shape: tuned for tuned in self.shapes}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _File(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     places: tuple[Tunings, ...] = field(default_factory=tuple)
 

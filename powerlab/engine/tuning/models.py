@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.ir.graph import Graph
@@ -13,8 +14,7 @@ from powerlab.engine.tuning.kept import Tuned, Tunings, with_tuned
 from powerlab.engine.tuning.tuner import Timer, Verdict, tune
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeTuned:
+class ShapeTuned(Struct, frozen=True, kw_only=True):
     """One shape is done.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.convolutions.choosing import applicable, by_cost, expected_cycles
@@ -23,8 +24,7 @@ _STANDARD_ERRORS = 2.0
 _ROUNDS_WON = 0.75
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """What timing one shape's candidates said.
 
     Attributes:

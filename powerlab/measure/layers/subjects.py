@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from powerlab.backends.training.batch import LABELS, RATE, batch, target_of
 from powerlab.domain.workload import Processor

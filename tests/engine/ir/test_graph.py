@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from engine_models import load_bytes, onnx_bytes
@@ -56,7 +54,7 @@ def test_nothing_in_a_graph_can_be_changed():
     ):
         with pytest.raises((TypeError, AttributeError)):
             change()
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         graph.name = "other"
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from engine_models import onnx_bytes
+from msgspec.structs import replace
 from onnx import helper
 
 from powerlab.backends.base import LoadOptions

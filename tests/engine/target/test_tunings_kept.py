@@ -2,11 +2,11 @@
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text
 
@@ -80,8 +81,8 @@ def plan_document(args: argparse.Namespace) -> dict[str, Any]:
         "threads": session.threads,
         "tier": session.tier,
         "unused_features": arm_features(Sysroot()),
-        "caches": asdict(machine.caches),
-        "roofs": asdict(roofs),
+        "caches": to_builtins(machine.caches),
+        "roofs": to_builtins(roofs),
         "layers": [_layer(number, step) for number, step in enumerate(steps)],
         "totals": _totals(steps),
     }
@@ -94,7 +95,7 @@ def _layer(number: int, step: ListedStep) -> dict[str, Any]:
         "operator": step.work.operator,
         "shape": step.work.shape,
         "kernel": step.kernel,
-        "choice": None if step.choice is None else asdict(step.choice),
+        "choice": None if step.choice is None else to_builtins(step.choice),
         "flops": step.work.flops,
         "bytes_moved": step.work.bytes_moved,
         "expected_ns": round(step.expected_ns),

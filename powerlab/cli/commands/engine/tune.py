@@ -119,15 +119,15 @@ def _words(one: ShapeTuned) -> str:
 
 
 def _shape(one: ShapeTuned) -> dict[str, Any]:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     verdict = one.verdict
     return {
-        "shape": asdict(one.shape),
+        "shape": to_builtins(one.shape),
         "words": _words(one),
         "layers": one.layers,
-        "choice": asdict(verdict.choice),
-        "model_choice": asdict(verdict.expected),
+        "choice": to_builtins(verdict.choice),
+        "model_choice": to_builtins(verdict.expected),
         "model_ns": round(verdict.expected_ns),
         "time_ratio": verdict.gain,
     }

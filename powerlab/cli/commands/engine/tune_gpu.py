@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from powerlab.cli.commands.engine.shapes import given_shapes
 
@@ -74,12 +75,12 @@ def _method(method: Method, target: Target) -> str:
 
 def _shape(one: ShapeTuned) -> dict[str, Any]:
     return {
-        "shape": asdict(one.tuned.shape),
+        "shape": to_builtins(one.tuned.shape),
         "numbers": one.tuned.numbers,
         "words": _words(one),
         "layers": one.layers,
-        "method": asdict(one.tuned.method),
-        "rule_method": asdict(one.expected),
+        "method": to_builtins(one.tuned.method),
+        "rule_method": to_builtins(one.expected),
         "rule_ns": round(one.expected_ns),
         "time_ratio": one.gain,
     }

@@ -7,8 +7,9 @@ work is cut may, because no cut changes the order in which a sum is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.convolutions.phases import transposed_halo
@@ -16,8 +18,7 @@ from powerlab.engine.program.layout import NO_HALO, Halo, shape4
 FLOAT_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvShape:
+class ConvShape(Struct, frozen=True, kw_only=True):
     """Sizes of one convolution, and where its operands lie.
 
     Attributes:

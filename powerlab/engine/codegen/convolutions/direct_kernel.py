@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.moving_weights import MovingKernels, pack_kernels, packed_bias
@@ -18,8 +19,7 @@ from powerlab.engine.program.program import Floats, Tensor
 from powerlab.engine.target.tiers import Tier
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Direct:
+class Direct(Struct, frozen=True, eq=False):
     """A convolution on its way to ``conv_direct``; ``fields`` are those of the native step that stay as they are."""
 
     x: Tensor

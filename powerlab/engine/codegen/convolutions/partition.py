@@ -12,7 +12,8 @@ than the processor sees go on.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.pack import unit_bounds
 from powerlab.engine.program.layout import divide_up
@@ -33,8 +34,7 @@ _MEMORY_COST = {"avx2": 2.5}
 """Of a weight that comes from memory again, against a pixel from the last cache, where it is not one; by tier."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What a convolution has to do, for one tier.
 
     Attributes:
@@ -58,8 +58,7 @@ class Work:
     x_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """The native step's fields of the same names."""
 
     channel_split: int

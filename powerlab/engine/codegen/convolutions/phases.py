@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.layout import NO_HALO, Halo, divide_up
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AxisPhase:
+class AxisPhase(Struct, frozen=True, kw_only=True):
     """The pixels of a result, along one axis, that lie a stride apart.
 
     Attributes:

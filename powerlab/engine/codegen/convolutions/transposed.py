@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.attributes import clamp_fields, integers, number
 from powerlab.engine.codegen.builder import Builder

@@ -6,9 +6,8 @@ planes as the kernel is deep needs no copy: it is a view that begins at the firs
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.attributes import clamp_fields, integers
 from powerlab.engine.codegen.builder import Builder

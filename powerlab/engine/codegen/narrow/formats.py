@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, filled_rows, unit_bounds
@@ -28,8 +28,7 @@ _SCALED_FEATURES = 32
 Words = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """How weights are kept.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.moving_weights import MovingKernels, pack_pair_kernels, packed_bias
@@ -28,8 +30,7 @@ def pair_tier(tier: Tier) -> Tier:
     return replace(tier, tile_blocks=blocks, tile_pixels=pixels, tall_blocks=0, long_pixels=0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class Pairs(Struct, frozen=True, eq=False):
     """A convolution on its way to the kernel.
 
     Attributes:

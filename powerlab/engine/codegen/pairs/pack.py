@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
@@ -30,8 +30,7 @@ def float16_bits(values: Floats) -> NDArray[np.uint16]:
     return np.clip(values, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16).view(np.uint16)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """How a kernel wants the weights of an instruction.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.codegen.builder import Builder

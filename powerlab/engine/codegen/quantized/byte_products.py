@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.codegen.builder import Builder
@@ -32,8 +34,7 @@ _LONGEST = (2**31 - 1) // (2 * 255 * 127)
 _STEPS = ("left_step", "left_zero", "right_step")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rounded:
+class _Rounded(Struct, frozen=True):
     """What was rounded to bytes and back: unsigned bytes q stand for step * (q - zero)."""
 
     source: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.attributes import function_fields
@@ -41,8 +42,7 @@ def byte_halo(graph: Graph, node: Node) -> Halo:
     return halo_of(shape, shape.size)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Convolution:
+class _Convolution(Struct, frozen=True, eq=False):
     """A QuantConv on its way to a kernel.
 
     Attributes:

@@ -9,11 +9,11 @@ on the sizes of one image alone, so that results depend on neither threads nor b
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 from typing import cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.codegen.convolutions.choosing import applicable, expected_cycles

@@ -6,7 +6,9 @@ The usual LSTM is lowered here; cells of other forms, in ``recurrence.py``, take
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
@@ -24,8 +26,7 @@ _LANES = 128
 """Numbers of an input that count as one input block of the matrix product."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direction:
+class Direction(Struct, frozen=True, kw_only=True):
     """One direction of a recurrent node, and the vectors its hidden units are filled up to."""
 
     node: Node

@@ -6,10 +6,10 @@ The numbers that a kernel ``recurrence_*`` wants beside its weights: see native/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder

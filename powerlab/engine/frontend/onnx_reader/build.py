@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader import schema
@@ -124,8 +125,7 @@ def _signatures(message: schema.NodeMessage, node: Node) -> Mapping[str, tuple[i
     return SIGNATURES
 
 
-@dataclass(frozen=True, slots=True)
-class _Nodes:
+class _Nodes(Struct, frozen=True):
     """Reads nodes of one file.
 
     Attributes:
@@ -190,8 +190,7 @@ class _Nodes:
         return replace(body, nodes=sorted_nodes(body.nodes, {*inputs, *constants, *body.captured()}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(Struct, frozen=True):
     """An input, and where its shape is open, a sentence that says how to give it."""
 
     info: TensorInfo

@@ -6,11 +6,11 @@ Of a mapped file only the pages that were looked at take memory: the structure, 
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Array, quoted
@@ -23,8 +23,7 @@ _CHECKED_ELEMENTS = 2**24
 Stamp = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class DataFile(Struct, frozen=True, kw_only=True):
     """A file that holds constants.
 
     Attributes:

@@ -5,14 +5,13 @@ QuantizeLinear has the type of its zero points, CastLike that of its second inpu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from powerlab.engine.frontend.onnx_reader import schema
 from powerlab.engine.ir.narrow_types import NARROW
 
 
-@dataclass(frozen=True, slots=True)
-class NarrowOutputs:
+class NarrowOutputs(Struct, frozen=True):
     """What is known of the types of tensors while nodes are read, in order.
 
     Attributes:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader.file import DataFile
@@ -25,8 +25,7 @@ from powerlab.engine.ir.shapes import checked_shape
 EXTERNAL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Elements:
+class _Elements(Struct, frozen=True):
     """The elements of a tensor in a file: ``count`` numbers of ``dtype``, of a type that numpy lacks as its codes."""
 
     shape: tuple[int, ...]

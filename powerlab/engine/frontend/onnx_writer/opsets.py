@@ -5,9 +5,8 @@ Source: https://github.com/onnx/onnx/blob/main/docs/Changelog.md.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Array, Graph, Node, fresh_name

@@ -6,7 +6,8 @@ A network is one file with ``build(input_shape)`` and one line in the table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.frontend.zoo import (
     alexnet,
@@ -31,8 +32,7 @@ from powerlab.engine.frontend.zoo.builder import INPUT_NAME, OUTPUT_NAME
 from powerlab.engine.ir.graph import Graph
 
 
-@dataclass(frozen=True, slots=True)
-class ZooModel:
+class ZooModel(Struct, frozen=True):
     """A network.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo

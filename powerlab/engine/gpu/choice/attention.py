@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.gpu.target import MatrixSize, Target
 
@@ -18,8 +19,7 @@ AT_A_TIME = 8
 """Numbers of 16 bits that are brought into shared memory at a time, by one load where they lie side by side."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class Size(Struct, frozen=True, kw_only=True):
     """How large an attention is: queries of a head, numbers of each and of a value, heads of all images."""
 
     rows: int
@@ -28,8 +28,7 @@ class Size:
     batch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """A shader, the queries of a work group, and its specialization constants."""
 
     name: str
@@ -37,8 +36,7 @@ class Kernel:
     constants: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionTiles:
+class AttentionTiles(Struct, frozen=True, kw_only=True):
     """How a work group shares an attention: see ``shaders/attention_matrix_half.comp``.
 
     Attributes:

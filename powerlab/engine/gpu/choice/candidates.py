@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.bytes import candidates_of_bytes

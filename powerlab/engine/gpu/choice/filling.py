@@ -6,7 +6,7 @@ own loads, step by step, and a window that is cut into parts makes more of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.target import Target
@@ -20,8 +20,7 @@ _LEAST_STEPS = 2
 _MOST_PARTS = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(Struct, frozen=True, kw_only=True):
     """Microseconds of a kind of kernel, of a work group of so many sums.
 
     Attributes:
@@ -47,8 +46,7 @@ class Pace:
     adding_sum: float
 
 
-@dataclass(frozen=True, slots=True)
-class Filling:
+class Filling(Struct, frozen=True):
     """How a product that is cut into tiles fills a GPU.
 
     Attributes:

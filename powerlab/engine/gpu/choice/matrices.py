@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.filling import Pace, filling
@@ -59,8 +61,7 @@ def _pace(units: int, ahead: int) -> Pace:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixTiles:
+class MatrixTiles(Struct, frozen=True, kw_only=True):
     """How a work group shares a product of matrices.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.target import NO_MATRIX, MatrixSize
@@ -25,8 +26,7 @@ class Numbers(StrEnum):
     INT8 = "int8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(Struct, frozen=True, kw_only=True):
     """Plain numbers and names: it can be kept as JSON.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.bytes import rule_of_bytes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import PLAIN, finish_of
@@ -20,8 +21,7 @@ _GPU_LANES, _ROWS, _LEAST_ROWS = 64, 8, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Struct, frozen=True):
     """Nodes that are one: ``products`` make scores and the result.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.activations import Finish
@@ -14,8 +14,7 @@ Places = tuple[Storage, Storage, Storage | None]
 """Result, image, and what is added to the result or None, all in blocks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """How a convolution moves over its image: rows, then columns."""
 
     kernel: tuple[int, int]
@@ -34,8 +33,7 @@ class Window:
         return self.kernel == self.strides == (1, 1) and self.pads == (0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convolution:
+class Convolution(Struct, frozen=True, kw_only=True):
     """See the module.
 
     Attributes:

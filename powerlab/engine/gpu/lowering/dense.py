@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.gpu.activations import Finish, finish_of
 from powerlab.engine.gpu.builder import Builder
@@ -25,8 +25,7 @@ _GPU_LANES, _MOST_BLOCKS = 256, 32
 """Of a work group on a GPU, and blocks of outputs that neighbouring ones of them compute, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(Struct, frozen=True):
     """What is computed: rows of inputs become rows of outputs.
 
     Attributes:

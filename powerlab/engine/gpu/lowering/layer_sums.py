@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
@@ -11,8 +11,7 @@ from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import is_linear
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSum:
+class LayerSum(Struct, frozen=True):
     """An Add of which one side is a FusedGemm, by way of Reshapes, that nobody else reads.
 
     It is computed where the Add stands, so that what is added is there before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.convolved import Convolution, Places

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.gpu.builder import Builder
@@ -37,8 +37,7 @@ class Weights(Protocol):
         """Return weights of groups as those of all channels, 0 where they are of another group."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownWeights:
+class KnownWeights(Struct, frozen=True):
     """Constants, which the host packs before they go to the GPU."""
 
     values: Value

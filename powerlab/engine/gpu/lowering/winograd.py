@@ -6,11 +6,11 @@ transformed back. To the kernels of products, positions are groups of channels a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.pack import winograd_g
 from powerlab.engine.gpu.activations import PLAIN

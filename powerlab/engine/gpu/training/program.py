@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.builder import Builder
@@ -21,8 +22,7 @@ from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.training.step import TrainingStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StepProgram:
+class StepProgram(Struct, frozen=True, kw_only=True, eq=False):
     """See the module.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.work import StepWork
@@ -14,8 +14,7 @@ from powerlab.engine.gpu.model import TIMEOUT_S, sentences
 from powerlab.engine.gpu.program import GpuProgram
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuRun:
+class GpuRun(Struct, frozen=True, kw_only=True):
     """A step of one slice; fulfils :class:`powerlab.engine.training.plans.Repeatable`.
 
     Attributes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.candidates import candidates
@@ -22,8 +24,7 @@ VERSION = 3
 FILE_NAME = "gpu-tuning.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """What measured choices hold for.
 
     Attributes:
@@ -37,8 +38,7 @@ class Place:
     kernels: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class Tuned(Struct, frozen=True, kw_only=True):
     """What was found for one convolution of such numbers."""
 
     shape: ConvShape
@@ -46,8 +46,7 @@ class Tuned:
     method: Method
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tunings:
+class Tunings(Struct, frozen=True, kw_only=True):
     """All that was found in one place."""
 
     place: Place
@@ -59,8 +58,7 @@ class Tunings:
         return replace(self, shapes=(*others, tuned))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _File(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     places: tuple[Tunings, ...] = ()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import number_or
 from powerlab.engine.gpu.recorder import label_of
@@ -15,8 +15,7 @@ _STEP = 1 / 32
 """Of numbers that become bytes; any will do for a timing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """A layer's graph, and the label of the dispatches that are its own."""
 
     graph: Graph

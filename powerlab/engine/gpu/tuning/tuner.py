@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -31,8 +31,7 @@ _HOPELESS = 1.4
 """Methods that take so many times as long as the best in a first turn get no other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeTuned:
+class ShapeTuned(Struct, frozen=True, kw_only=True):
     """One shape is done.
 
     Attributes:
@@ -119,8 +118,7 @@ def _question(graph: Graph, target: Target, *, half: bool) -> Question | None:
     return asked[0] if asked else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed:
+class _Timed(Struct, frozen=True):
     """A layer's dispatches, ready to be repeated."""
 
     model: GpuModel

@@ -7,11 +7,11 @@ trained with such branches are often exported with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.constants import combined
 from powerlab.engine.ir.graph import Array, Node
@@ -21,8 +21,7 @@ from powerlab.engine.passes.rewriting import Rewriter, Sole
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch:
+class _Branch(Struct, frozen=True):
     """A branch as a convolution; of ``pads``, those above and left of the image."""
 
     node: Node

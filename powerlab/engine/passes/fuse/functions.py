@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import ends_in_function

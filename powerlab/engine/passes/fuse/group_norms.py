@@ -6,9 +6,8 @@ Wu, K. He, https://arxiv.org/abs/1803.08494). A GroupNorm does all that, and lea
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.convolution import image_shape
@@ -24,8 +25,7 @@ _KINDS = {"AveragePool": "average", "GlobalLpPool": "lp", "GlobalMaxPool": "max"
 _IMAGE_AXES = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stage:
+class _Stage(Struct, frozen=True, kw_only=True):
     """Windows along one or two axes of an image, ``axes`` counted from its first one."""
 
     axes: tuple[int, ...]

@@ -7,7 +7,8 @@ Where bytes meet floats, ``Quantize`` and ``Dequantize`` stand. What nothing mat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ops.quantization import UINT8

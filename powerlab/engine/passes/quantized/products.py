@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Array, Node

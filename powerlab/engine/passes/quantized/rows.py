@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.passes.legalize.views import view_node

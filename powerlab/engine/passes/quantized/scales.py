@@ -5,9 +5,8 @@ All bytes are unsigned inside: a signed one is 128 more, and so is its zero poin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.constants import Value, value_of
 from powerlab.engine.ir.graph import Array, Graph, Node
@@ -16,8 +15,7 @@ _LEVELS = {np.dtype(np.uint8): 0, np.dtype(np.int8): 128}
 """Types of bytes → what is added to them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A byte q stands for ``step * (q - zero)``; ``offset`` is what was added to the bytes of the model."""
 
     step: float
@@ -51,8 +49,7 @@ def tensor_scale(graph: Graph, node: Node) -> Scale | None:
     return Scale(number, zero + offset, offset) if np.isfinite(number) and number > 0 else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuantizedWeights:
+class QuantizedWeights(Struct, frozen=True, eq=False):
     """Constant signed bytes with zero point 0, and a step for each index of their axis ``axis``, or one for all."""
 
     values: Value

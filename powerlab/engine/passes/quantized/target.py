@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.passes.quantized.network import Network
@@ -15,8 +15,7 @@ LARGEST_STEPS = 2**30
 """Of an output, with room for a residual: more are no number of 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What an operator's result becomes.
 
     Attributes:

@@ -9,10 +9,11 @@ that make the tensor wider or narrower: fewer channels move.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
@@ -27,8 +28,7 @@ _EACH = FUNCTIONS.keys() | {"LeakyRelu", "Relu"}
 """Operators that treat each number by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
+class _Chain(Struct, frozen=True):
     """Nodes each of which is the only reader of the one before, all on tensors whose channels come last.
 
     Attributes:

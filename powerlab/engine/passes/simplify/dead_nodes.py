@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import Constants
 from powerlab.engine.ir.graph import Graph, Node, convolutions_of

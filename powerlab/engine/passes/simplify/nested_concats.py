@@ -5,8 +5,9 @@ Exported dense networks join all earlier layers anew in each layer; nested, each
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 

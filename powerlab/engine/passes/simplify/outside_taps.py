@@ -7,8 +7,9 @@ https://arxiv.org/abs/1706.05587, section 3.3, which notes it), is one of 1 x 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node

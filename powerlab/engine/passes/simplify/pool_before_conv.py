@@ -7,8 +7,9 @@ https://arxiv.org/abs/1608.06993, section 3) are joined so. A ScaleShift between
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import is_linear

@@ -7,7 +7,8 @@ activations, sums and joins must not keep the views apart. Only views that keep 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.functions import KERNELS

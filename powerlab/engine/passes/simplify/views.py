@@ -7,8 +7,9 @@ A view that gives a convolved row of pixels the shape of an image changes places
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.passes.legalize.views import view_node

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 BINS = 2048
 """Of a histogram: what TensorRT and ONNX Runtime use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What calibration saw of a tensor.
 
     Attributes:
@@ -32,8 +31,7 @@ class Seen:
         return np.linspace(self.low, self.high, BINS + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A way to choose a range: ``choose`` returns its ends; ``counts`` says whether it needs a histogram."""
 
     choose: Callable[[Seen], tuple[float, float]]

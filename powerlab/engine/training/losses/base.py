@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.ir.graph import Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """What a network shall learn to give, as a step is given it.
 
     Attributes:
@@ -29,8 +28,7 @@ class Target:
     prepare: Callable[[Array], Mapping[str, Array]]
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A loss in the graph.
 
     Attributes:

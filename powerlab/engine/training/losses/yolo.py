@@ -9,9 +9,9 @@ squared error, all else by logistic regression; small objects' boxes count more,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -32,8 +32,7 @@ _PRIORS = {len(sizes) // _BOXES: np.array(sizes, np.float64) / _SIZE for sizes i
 _OVERLAP = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """An output: where what it compares with and how much that counts go in, and its shape."""
 
     targets: str

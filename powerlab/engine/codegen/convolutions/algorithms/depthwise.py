@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
@@ -16,8 +17,7 @@ from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
 
-@dataclass(frozen=True, slots=True)
-class DepthwiseConvolution:
+class DepthwiseConvolution(Struct, frozen=True):
     """Convolutions with as many groups as channels on both sides."""
 
     name: str = "depthwise"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
@@ -31,8 +33,7 @@ _NEXT_LEVEL_BYTES_PER_CYCLE = {"avx2": 16.0}
 """Bytes of pixels a cycle from the second-level cache, by tier, where multiply-adds do not hide that."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectConvolution:
+class DirectConvolution(Struct, frozen=True):
     """Every convolution but the depthwise and the preactivated ones."""
 
     name: str = "direct"
@@ -83,8 +84,7 @@ class DirectConvolution:
             emit_direct(builder, node, conv, cut)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPart:
+class GroupPart(Struct, frozen=True):
     """Groups of a convolution that follow on each other, of which so many become one."""
 
     first: int

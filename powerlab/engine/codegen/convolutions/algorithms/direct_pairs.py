@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
@@ -42,8 +44,7 @@ _MATRIX_TILE_END_CYCLES = 10
 """There, to store a vector of sums, add the bias, activate and round."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairConvolution:
+class PairConvolution(Struct, frozen=True):
     """Every convolution but the depthwise ones, in bfloat16 or float16."""
 
     name: str

@@ -9,8 +9,10 @@ multiplications.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
@@ -27,8 +29,7 @@ _STRIDES = (2, 4)
 """What the kernel ``space_to_depth`` folds."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedConvolution:
+class FoldedConvolution(Struct, frozen=True):
     """Convolutions over images from outside, of equal strides that go into the kernel as often as ``inner`` has taps.
 
     Attributes:

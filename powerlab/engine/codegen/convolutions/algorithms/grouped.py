@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
@@ -22,8 +23,7 @@ _EFFICIENCY = 0.8
 """Against nothing but multiply-adds: pixels are shuffled, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedConvolution:
+class GroupedConvolution(Struct, frozen=True):
     """3 x 3 convolutions in groups that have as many channels in as out, and fewer than a vector."""
 
     name: str = "grouped"

@@ -6,7 +6,8 @@ In that layout the channels of neighbouring pixels are neighbours too, and a ker
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import direct_candidates, direct_cycles
@@ -22,8 +23,7 @@ from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
 
-@dataclass(frozen=True, slots=True)
-class InterleavedConvolution:
+class InterleavedConvolution(Struct, frozen=True):
     """Convolutions over images from outside that have at most half a vector of channels."""
 
     name: str = "interleaved"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
@@ -18,8 +19,7 @@ from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
 
-@dataclass(frozen=True, slots=True)
-class PointConvolution:
+class PointConvolution(Struct, frozen=True):
     """Convolutions of one pixel, for up to as many images as the kernel ``gemv`` takes."""
 
     name: str = "point"

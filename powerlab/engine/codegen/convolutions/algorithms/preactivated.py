@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
@@ -36,8 +36,7 @@ _WEIGHT_PARTS = 16
 or no faster."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreactivatedConvolution:
+class PreactivatedConvolution(Struct, frozen=True):
     """1 x 1 convolutions together with the ScaleShift before them."""
 
     name: str = "preactivated"

@@ -9,9 +9,10 @@ dilation, of every dilation-th pixel each, that share their weights.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
@@ -46,8 +47,7 @@ _SPILLED_BYTES_PER_CYCLE = 12
 """What a core reads of transformed input and products that did not stay."""
 
 
-@dataclass(frozen=True, slots=True)
-class WinogradConvolution:
+class WinogradConvolution(Struct, frozen=True):
     """Square convolutions of stride 1, dilated or not, in output tiles of ``tile`` x ``tile`` pixels.
 
     Attributes:

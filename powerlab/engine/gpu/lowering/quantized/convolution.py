@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number, number_or
 from powerlab.engine.gpu.activations import finish_by_function

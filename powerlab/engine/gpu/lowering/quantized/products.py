@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
@@ -23,8 +24,7 @@ _LANES = 32
 """Of a work group, where each channel is computed by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteConvolution:
+class ByteConvolution(Struct, frozen=True, kw_only=True):
     """A QuantConv on its way to a kernel.
 
     Attributes:
@@ -73,8 +73,7 @@ class ByteConvolution:
         return shape_of(self.x, self.made, self.window, groups=self.groups, residual=self.residual is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kernel:
+class _Kernel(Struct, frozen=True):
     """One of them: its shader, the lanes of a work group, and the specialization constants that not all have."""
 
     name: str

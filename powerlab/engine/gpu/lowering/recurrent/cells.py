@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.attributes import number
@@ -20,8 +20,7 @@ Floats = NDArray[np.float32]
 _USUAL = (CellFunction(name="sigmoid"), CellFunction(name="tanh"), CellFunction(name="tanh"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Struct, frozen=True, kw_only=True):
     """One direction of a recurrent node.
 
     Attributes:

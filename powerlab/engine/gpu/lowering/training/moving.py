@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.ir.graph import Node
@@ -16,8 +15,7 @@ _LANES = 4
 """Inputs of a block."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MovingWeights(ComputedWeights):
+class MovingWeights(ComputedWeights, frozen=True, eq=False):
     """Computed weights; see :class:`powerlab.engine.gpu.lowering.weights.Weights`."""
 
     def in_tiles(self, builder: Builder, node: Node, groups: int, tile: int) -> Storage:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.recorder import Recorder
@@ -11,8 +13,7 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moving:
+class Moving(Struct, frozen=True, kw_only=True):
     """What an update reads and writes.
 
     Attributes:

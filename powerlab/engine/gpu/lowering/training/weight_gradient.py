@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.builder import Builder
@@ -23,8 +24,7 @@ _MOST_SCRATCH_BYTES = 64 << 20
 """Of the parts of one layer's gradients."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tile:
+class _Tile(Struct, frozen=True):
     """Blocks along one side of a work group's tile: of a lane, and lanes."""
 
     blocks: int
