@@ -87,8 +87,11 @@ class Node(Struct, frozen=True):
 
     def captured(self) -> frozenset[str]:
         """Return the names of the tensors that its bodies read and that are none of its inputs."""
-        bodies = [value for value in self.attributes.values() if isinstance(value, Subgraph)]
-        return frozenset().union(*(body.captured() for body in bodies)) if bodies else _NOTHING
+        found = _NOTHING
+        for value in self.attributes.values():
+            if isinstance(value, Subgraph):
+                found |= value.captured()
+        return found
 
     def renamed(self, names: Mapping[str, str], name: str) -> Node:
         """Return the node with another name and tensors called by ``names`` where these have them."""

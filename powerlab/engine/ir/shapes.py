@@ -212,6 +212,7 @@ class _Inference:
         self._kept = frozenset(taken)
         self._taken = {*taken, *(output for node in nodes for output in node.outputs)}
         self._inlined = 0
+        self._sequences = Known(self.sequences, self._fresh)
         self._add_constants(constants)
         for info in inputs:
             checked_shape(info.shape, f"the input {quoted(info.name)}")
@@ -238,7 +239,7 @@ class _Inference:
         )
         if node.op_type in CONTROL:
             return self._inline(view)
-        held = resolved(view, Known(self.sequences, self._fresh))
+        held = resolved(view, self._sequences)
         if held is not None:
             self._add_constants(held.constants)
             self.sequences.update(held.sequences)

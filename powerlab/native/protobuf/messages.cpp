@@ -18,7 +18,7 @@ namespace powerlab {
 namespace {
 
 // As schema.py numbers them.
-enum class Kind { kInteger, kIntegers, kFloat, kFloats, kString, kStrings, kBytes, kMessage, kMessages };
+enum class Kind { kInteger, kIntegers, kFloat, kFloats, kDoubles, kString, kStrings, kBytes, kMessage, kMessages };
 
 struct Member {
   std::uint64_t number;
@@ -78,7 +78,7 @@ class Decoder {
         put(message, member, nb::int_(std::bit_cast<std::int64_t>(field.number)));
         break;
       case Kind::kIntegers:
-        add_integers(list(message, member), field);
+        add_integers(numbers(message, member, "q"), field);
         break;
       case Kind::kFloat: {
         if (field.wire_type != kFixed32) throw nb::value_error("something else stands where a float belongs");
@@ -88,7 +88,10 @@ class Decoder {
         break;
       }
       case Kind::kFloats:
-        add_floats(list(message, member), field);
+        add_floats(numbers(message, member, "f"), field);
+        break;
+      case Kind::kDoubles:
+        add_floats(numbers(message, member, "d"), field);
         break;
       case Kind::kString:
         put(message, member, text(field));
@@ -115,6 +118,16 @@ class Decoder {
     if (PyList_Append(list(message, member).ptr(), value.ptr()) != 0) throw nb::python_error();
   }
   static nb::object list(const nb::object& message, const Member& member) { return nb::getattr(message, member.name); }
+
+  // The array of numbers that a message has begun, or now begins; until then it has an empty tuple there.
+  nb::object numbers(const nb::object& message, const Member& member, const char* code) {
+    nb::object begun = nb::getattr(message, member.name);
+    if (!PyTuple_Check(begun.ptr())) return begun;
+    if (!array_.is_valid()) array_ = nb::module_::import_("array").attr("array");
+    begun = array_(code);
+    put(message, member, begun);
+    return begun;
+  }
 
   static void check_payload(const Field& field) {
     if (field.wire_type == kVarint) throw nb::value_error("a number stands where text or a message belongs");
@@ -170,6 +183,7 @@ class Decoder {
   Limits limits_;
   std::int64_t left_;
   int depth_ = 0;
+  nb::object array_;
   std::unordered_map<PyObject*, std::vector<Member>> members_;
 };
 

@@ -148,11 +148,17 @@ class _Nodes(Struct, frozen=True):
         inputs = list(message.input)
         while inputs and not inputs[-1]:
             inputs.pop()  # an optional input at the end may be left out or be called ""
-        outputs = tuple(message.output)
-        bare = Node(message.op_type, name, tuple(inputs), outputs)
-        signatures = _signatures(message, bare)
-        if not any(outputs):
-            raise PowerlabError(f"{bare} has no output; export the model again.")
+        node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
+        signatures = _signatures(message, node)
+        if not any(node.outputs):
+            raise PowerlabError(f"{node} has no output; export the model again.")
+        if message.attribute:
+            node = Node(node.op_type, name, node.inputs, node.outputs, self._attributes(message, node))
+        check_signature(node, signatures)
+        attributes = self._of_now(node.op_type, self.narrow.stated(message, node.attributes))
+        return node if attributes is node.attributes else replace(node, attributes=attributes)
+
+    def _attributes(self, message: schema.NodeMessage, bare: Node) -> dict[str, object]:
         found: dict[str, object] = {}
         for attribute in message.attribute:
             if attribute.name in found:
@@ -161,12 +167,9 @@ class _Nodes(Struct, frozen=True):
                 found[attribute.name] = self._value(attribute)
             except PowerlabError as error:
                 raise PowerlabError(f"{bare}: {error}") from None
-        node = Node(bare.op_type, name, bare.inputs, outputs, found) if found else bare
-        check_signature(node, signatures)
-        attributes = self._of_now(node.op_type, self.narrow.stated(message, found))
-        return node if attributes is found else Node(node.op_type, name, node.inputs, outputs, attributes)
+        return found
 
-    def _of_now(self, op_type: str, attributes: dict[str, object]) -> dict[str, object]:
+    def _of_now(self, op_type: str, attributes: Mapping[str, object]) -> Mapping[str, object]:
         """Return the attributes that a node of the file's opset would have in a newer one."""
         if op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
             # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.

@@ -6,6 +6,7 @@ Of a mapped file only the pages that were looked at take memory: the structure, 
 from __future__ import annotations
 
 import mmap
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class DataFile(Struct, frozen=True, kw_only=True):
     @classmethod
     def at(cls, path: Path) -> DataFile:
         """Return the file as it is now."""
-        return cls(path=path, stamp=_stamp(path))
+        return cls(path=path, stamp=_stamp(path.stat()))
 
     @classmethod
     def mapped(cls, path: Path) -> tuple[DataFile, mmap.mmap]:
@@ -49,7 +50,7 @@ class DataFile(Struct, frozen=True, kw_only=True):
             OSError: it cannot be read.
             ValueError: it is empty.
         """
-        stamp = _stamp(path)
+        stamp = _stamp(path.stat())
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return cls(path=path, stamp=stamp, address=_address(memoryview(data))), data
@@ -66,10 +67,14 @@ class DataFile(Struct, frozen=True, kw_only=True):
         """
         if count >= _CHECKED_ELEMENTS:
             check_memory(count * dtype.itemsize, f"the file {quoted(str(self.path))}", "one tensor")
+        values = room_for(dtype, count)
         try:
-            unchanged = _stamp(self.path) == self.stamp
-            values = room_for(dtype, count)
-            whole = _read(self.path, values, offset)
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                unchanged = _stamp(os.fstat(file)) == self.stamp
+                whole = _read(file, values, offset)
+            finally:
+                os.close(file)
         except OSError as error:
             raise PowerlabError(f"{self.path} cannot be read: {error.strerror or error}.") from None
         if not unchanged or not whole:
@@ -77,18 +82,15 @@ class DataFile(Struct, frozen=True, kw_only=True):
         return values
 
 
-def _read(path: Path, values: Array, offset: int) -> bool:
+def _read(file: int, values: Array, offset: int) -> bool:
     """Read a file from ``offset`` on; tell whether there was enough to fill the array."""
     left = values.view(np.uint8).data
-    with path.open("rb", buffering=0) as file:
-        file.seek(offset)
-        while left and (count := file.readinto(left)):
-            left = left[count:]
+    while left and (count := os.preadv(file, [left], offset)):
+        left, offset = left[count:], offset + count
     return not left
 
 
-def _stamp(path: Path) -> Stamp:
-    status = path.stat()
+def _stamp(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 

@@ -5,6 +5,8 @@ QuantizeLinear has the type of its zero points, CastLike that of its second inpu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from powerlab.engine.frontend.onnx_reader import schema
@@ -28,9 +30,9 @@ class NarrowOutputs(Struct, frozen=True):
         given += [(tensor.name, tensor.data_type) for tensor in graph.initializer]
         return cls({name: number for name, number in given if number in NARROW})
 
-    def stated(self, message: schema.NodeMessage, attributes: dict[str, object]) -> dict[str, object]:
+    def stated(self, message: schema.NodeMessage, attributes: Mapping[str, object]) -> Mapping[str, object]:
         """Return the attributes of a node, with the type it makes where only another tensor's type tells."""
-        inputs, operator = list(message.input), message.op_type
+        inputs, operator = message.input, message.op_type
         number = 0
         if operator == "Constant":
             number = next((one.t.data_type for one in message.attribute if one.t is not None), 0)

@@ -1,4 +1,4 @@
-"""The part of the ONNX schema the engine reads, as dataclasses: each lists its protobuf field numbers in ``FIELDS``.
+"""The part of the ONNX schema the engine reads, as structs: each lists its protobuf field numbers in ``FIELDS``.
 
 Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. Unknown fields are skipped, as protobuf asks.
 """
@@ -6,10 +6,11 @@ Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. Unknown fields a
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader import wire
@@ -28,11 +29,12 @@ class Kind(IntEnum):
     INTEGERS = 1
     FLOAT = 2
     FLOATS = 3
-    STRING = 4
-    STRINGS = 5
-    BYTES = 6
-    MESSAGE = 7
-    MESSAGES = 8
+    DOUBLES = 4
+    STRING = 5
+    STRINGS = 6
+    BYTES = 7
+    MESSAGE = 8
+    MESSAGES = 9
 
 
 Member = tuple[str, Kind, type[Any] | None]
@@ -74,18 +76,20 @@ def _messages(name: str, message_type: type[Any]) -> Member:
     return name, Kind.MESSAGES, message_type
 
 
-_integer, _integers, _float, _floats, _string, _strings, _bytes = (
+_integer, _integers, _float, _floats, _doubles, _string, _strings, _bytes = (
     partial(_one, kind)
-    for kind in (Kind.INTEGER, Kind.INTEGERS, Kind.FLOAT, Kind.FLOATS, Kind.STRING, Kind.STRINGS, Kind.BYTES)
+    for kind in (
+        *(Kind.INTEGER, Kind.INTEGERS, Kind.FLOAT, Kind.FLOATS, Kind.DOUBLES),
+        *(Kind.STRING, Kind.STRINGS, Kind.BYTES),
+    )
 )
 
+Integers: TypeAlias = "array[int] | tuple[()]"
+Floats: TypeAlias = "array[float] | tuple[()]"
+"""Lists of numbers; the empty tuple where a message holds none."""
 
-def _int64s() -> array[int]:
-    return array("q")
 
-
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """One key and value of a tensor's external data."""
 
     FIELDS: ClassVar = {1: _string("key"), 2: _string("value")}
@@ -93,8 +97,7 @@ class Entry:
     value: str = ""
 
 
-@dataclass(slots=True)
-class Tensor:
+class Tensor(Struct):
     """TensorProto: a weight, its data in ``raw_data``, in one typed list, or in a file beside the model."""
 
     FIELDS: ClassVar = {
@@ -105,24 +108,26 @@ class Tensor:
         7: _integers("int64_data"),
         8: _string("name"),
         9: _bytes("raw_data"),
-        10: _floats("double_data"),
+        10: _doubles("double_data"),
         13: _messages("external_data", Entry),
         14: _integer("data_location"),
     }
-    dims: array[int] = field(default_factory=_int64s)
+    dims: Integers = ()
     data_type: int = 0
-    float_data: array[float] = field(default_factory=lambda: array("f"))
-    int32_data: array[int] = field(default_factory=_int64s)
-    int64_data: array[int] = field(default_factory=_int64s)
+    float_data: Floats = ()
+    int32_data: Integers = ()
+    int64_data: Integers = ()
     name: str = ""
     raw_data: memoryview | None = None
-    double_data: array[float] = field(default_factory=lambda: array("d"))
-    external_data: list[Entry] = field(default_factory=list)
+    double_data: Floats = ()
+    external_data: list[Entry] = []
     data_location: int = 0
 
 
-@dataclass(slots=True)
-class Attribute:
+_NO_BYTES = memoryview(b"")
+
+
+class Attribute(Struct):
     """AttributeProto: ``type`` says which member holds the value."""
 
     FIELDS: ClassVar = {
@@ -140,18 +145,17 @@ class Attribute:
     name: str = ""
     f: float = 0.0
     i: int = 0
-    s: memoryview = field(default_factory=lambda: memoryview(b""))
+    s: memoryview = _NO_BYTES
     t: Tensor | None = None
     g: GraphMessage | None = None
-    floats: array[float] = field(default_factory=lambda: array("f"))
-    ints: array[int] = field(default_factory=_int64s)
-    strings: list[str] = field(default_factory=list)
+    floats: Floats = ()
+    ints: Integers = ()
+    strings: list[str] = []
     type: int = 0
     ref_attr_name: str = ""
 
 
-@dataclass(slots=True)
-class NodeMessage:
+class NodeMessage(Struct):
     """NodeProto."""
 
     FIELDS: ClassVar = {
@@ -162,16 +166,15 @@ class NodeMessage:
         5: _messages("attribute", Attribute),
         7: _string("domain"),
     }
-    input: list[str] = field(default_factory=list)
-    output: list[str] = field(default_factory=list)
+    input: list[str] = []
+    output: list[str] = []
     name: str = ""
     op_type: str = ""
-    attribute: list[Attribute] = field(default_factory=list)
+    attribute: list[Attribute] = []
     domain: str = ""
 
 
-@dataclass(slots=True)
-class Dimension:
+class Dimension(Struct):
     """One axis of a shape: a value, a name, or neither."""
 
     FIELDS: ClassVar = {1: _integer("dim_value"), 2: _string("dim_param")}
@@ -179,16 +182,14 @@ class Dimension:
     dim_param: str = ""
 
 
-@dataclass(slots=True)
-class Shape:
+class Shape(Struct):
     """TensorShapeProto."""
 
     FIELDS: ClassVar = {1: _messages("dim", Dimension)}
-    dim: list[Dimension] = field(default_factory=list)
+    dim: list[Dimension] = []
 
 
-@dataclass(slots=True)
-class TensorType:
+class TensorType(Struct):
     """TypeProto.Tensor."""
 
     FIELDS: ClassVar = {1: _integer("elem_type"), 2: _message("shape", Shape)}
@@ -196,16 +197,14 @@ class TensorType:
     shape: Shape | None = None
 
 
-@dataclass(slots=True)
-class Type:
+class Type(Struct):
     """TypeProto; only tensors are read."""
 
     FIELDS: ClassVar = {1: _message("tensor_type", TensorType)}
     tensor_type: TensorType | None = None
 
 
-@dataclass(slots=True)
-class ValueInfo:
+class ValueInfo(Struct):
     """ValueInfoProto."""
 
     FIELDS: ClassVar = {1: _string("name"), 2: _message("type", Type)}
@@ -213,8 +212,7 @@ class ValueInfo:
     type: Type = field(default_factory=Type)
 
 
-@dataclass(slots=True)
-class GraphMessage:
+class GraphMessage(Struct):
     """GraphProto."""
 
     FIELDS: ClassVar = {
@@ -224,18 +222,17 @@ class GraphMessage:
         11: _messages("input", ValueInfo),
         12: _messages("output", ValueInfo),
     }
-    node: list[NodeMessage] = field(default_factory=list)
+    node: list[NodeMessage] = []
     name: str = ""
-    initializer: list[Tensor] = field(default_factory=list)
-    input: list[ValueInfo] = field(default_factory=list)
-    output: list[ValueInfo] = field(default_factory=list)
+    initializer: list[Tensor] = []
+    input: list[ValueInfo] = []
+    output: list[ValueInfo] = []
 
 
 Attribute.FIELDS[6] = _message("g", GraphMessage)  # here, because graphs hold nodes, and these attributes
 
 
-@dataclass(slots=True)
-class OperatorSet:
+class OperatorSet(Struct):
     """OperatorSetIdProto: a version of the operators of one domain (``""``: ONNX's own)."""
 
     FIELDS: ClassVar = {1: _string("domain"), 2: _integer("version")}
@@ -243,8 +240,7 @@ class OperatorSet:
     version: int = 0
 
 
-@dataclass(slots=True)
-class Model:
+class Model(Struct):
     """ModelProto."""
 
     FIELDS: ClassVar = {
@@ -254,4 +250,4 @@ class Model:
     }
     ir_version: int = 0
     graph: GraphMessage | None = None
-    opset_import: list[OperatorSet] = field(default_factory=list)
+    opset_import: list[OperatorSet] = []

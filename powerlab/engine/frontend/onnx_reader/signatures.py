@@ -8,6 +8,7 @@ Source: https://onnx.ai/onnx/operators.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Node, quoted
@@ -267,6 +268,11 @@ FLAGS = frozenset(
 """Whole-number attributes that say yes or no. Of other numbers than 0 and 1 engines make different things."""
 
 
+@cache
+def _words(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
 def check_signature(node: Node, signatures: Mapping[str, tuple[int, str]] = SIGNATURES) -> None:
     """Raise PowerlabError where a node of a file has an input or attribute that its operator does not take.
 
@@ -280,7 +286,7 @@ def check_signature(node: Node, signatures: Mapping[str, tuple[int, str]] = SIGN
     for name, value in node.attributes.items():
         if name in FLAGS and isinstance(value, int) and value not in (0, 1):
             raise PowerlabError(f"{node} has {name} {value}, which must be 0 or 1; export the model again.")
-        if name not in names.split():
+        if name not in _words(names):
             raise PowerlabError(
                 f"{node} has the attribute {quoted(name)}, which {node.op_type} does not take; export the model again."
             )
