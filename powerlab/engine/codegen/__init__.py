@@ -264,7 +264,7 @@ def _lowered(
     looped_steps = 0
     for index, node in enumerate(graph.nodes):
         builder.machine = of_image if index < looped else machine
-        if node.outputs[0] not in absorbed | builder.written:
+        if node.outputs[0] not in absorbed and node.outputs[0] not in builder.written:
             LOWERINGS[node.op_type](builder, node)
         if index < looped:
             looped_steps = builder.steps

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.ir.constants import Constants, Value, value_of
 from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
-from powerlab.engine.ops import CONTROL, NodeView, Operator, decides_by_values, operator
+from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
+from powerlab.engine.ops.counting import constant_value
 from powerlab.engine.ops.sequences import Known, construct, resolved
 
 MAX_ELEMENTS = 2**31 - 1
@@ -34,6 +35,8 @@ def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
         TooLargeError: the tensor is larger than ``MAX_ELEMENTS``.
     """
     sizes = tuple(map(int, shape))
+    if len(sizes) <= MAX_AXES and min(sizes, default=1) > 0 and math.prod(sizes) <= MAX_ELEMENTS:
+        return sizes
     if len(sizes) > MAX_AXES or min(sizes, default=0) < 0:
         raise PowerlabError(
             f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
@@ -245,7 +248,7 @@ class _Inference:
             self.sequences.update(held.sequences)
             return held.nodes
         rule = operator(node)
-        if node.op_type in _NAMING and (value := self._named_constant(view, rule)) is not None:
+        if node.op_type in _NAMING and (value := self._named_constant(view)) is not None:
             self._add_constants({node.outputs[0]: value})
             return ()
         try:
@@ -268,15 +271,15 @@ class _Inference:
             known.update(rule.folded(view, infos))
         return ()
 
-    def _named_constant(self, view: NodeView, rule: Operator) -> Value | None:
+    def _named_constant(self, view: NodeView) -> Value | None:
         """Return the constant to which a node only gives a name; None where it does not, or makes an output."""
         node = view.node
         if len(node.outputs) != 1 or not node.outputs[0] or node.outputs[0] in self._kept:
             return None
         if node.op_type == "Identity":
             return self.constants.get(node.input(0))
-        shape, dtype = rule.infer(view)
-        (made,) = rule.folded(view, (TensorInfo(node.outputs[0], checked_shape(shape, node), dtype),)).values()
+        made = constant_value(view)
+        checked_shape(made.shape, node)
         return made
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:

@@ -14,6 +14,8 @@ def broadcast_shape(view: NodeView) -> tuple[int, ...]:
 
 def broadcast_shapes(view: NodeView, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape to which these shapes broadcast."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
     rank = max(map(len, shapes), default=0)
     sizes = []
     for axis in range(rank):

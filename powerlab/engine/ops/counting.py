@@ -15,7 +15,8 @@ from powerlab.engine.ops.view import FLOAT32, INT64, NodeView, Spec
 _MOST_NUMBERS = 2**31 - 1
 
 
-def _constant_value(view: NodeView) -> Array:
+def constant_value(view: NodeView) -> Array:
+    """Return what a Constant holds."""
     attributes = view.node.attributes
     for name, dtype in (
         ("value_float", FLOAT32),
@@ -32,7 +33,7 @@ def _constant_value(view: NodeView) -> Array:
 
 
 def _constant(view: NodeView) -> Spec:
-    value = _constant_value(view)
+    value = constant_value(view)
     return value.shape, value.dtype
 
 
@@ -93,7 +94,7 @@ def _ones_on_diagonal(view: NodeView) -> Array:
 
 
 OPERATORS: dict[str, Operator] = {
-    "Constant": Operator(_constant, _constant_value),
+    "Constant": Operator(_constant, constant_value),
     "ConstantOfShape": Operator(_constant_of_shape, lambda view: np.full(view.int_values(0), _fill(view))),
     "EyeLike": Operator(_eye, _ones_on_diagonal, of_shape=True),
     "Range": Operator(_range, _ladder),

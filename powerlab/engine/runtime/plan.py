@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from powerlab.engine.codegen.pack import ALIGNMENT_BYTES, aligned_floats
 from powerlab.engine.program.layout import Layout
@@ -20,8 +20,6 @@ Keep = Callable[[Floats], Floats]
 
 _FLOAT_BYTES = 4
 _OPERANDS = ("x", "y", "out", "scratch")
-_VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
-_HALO_FIELDS = ("top", "left", "bottom", "right")
 
 _TAIL_FLOATS = 64
 """Zeros behind constants, for vector loads and for prefetches that run past the end: those a plan's own copies have."""
@@ -148,12 +146,7 @@ def _constant(plan: Any, values: Floats | None) -> int:
 
 
 def _view(native: Any, layout: Layout) -> Any:
-    view = native.View()
-    for name in _VIEW_FIELDS:
-        setattr(view, name, getattr(layout, name))
-    for name in _HALO_FIELDS:
-        setattr(view, name, getattr(layout.halo, name))
-    return view
+    return native.View(*astuple(layout)[:-1], *astuple(layout.halo))
 
 
 def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:

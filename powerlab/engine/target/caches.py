@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.target.arm_cores import ArmCore, arm_cores
@@ -136,7 +136,7 @@ def _of_design(core: ArmCore) -> Caches:
 def _least(found: Sequence[Caches], origin: str) -> Caches | None:
     if not found:
         return None
-    sizes = (field.name for field in fields(Caches) if field.name != "origin")
+    sizes = (name for name in Caches.__struct_fields__ if name != "origin")
     return Caches(**{name: min(getattr(caches, name) for caches in found) for name in sizes}, origin=origin)
 
 
@@ -147,47 +147,42 @@ def _own_cores(root: Sysroot) -> Iterable[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-class _Cache(Struct, frozen=True):
-    size: int
-    ways: int
-    sharers: int
-
-
 def _of_core(root: Sysroot, number: int) -> Caches | None:
-    levels: dict[int, _Cache] = {}
+    folders: dict[int, str] = {}
+    sizes: dict[int, int] = {}
     for index in count():  # looking for all names that match takes longer than to read what they hold
         folder = f"/sys/devices/system/cpu/cpu{number}/cache/index{index}"
         try:
-            kind = root.read(f"{folder}/type")
+            if root.read(f"{folder}/type") == "Instruction":
+                continue
         except OSError:
             break
         try:
             level = int(root.read(f"{folder}/level"))
-            if kind != "Instruction":
-                levels[level] = _read_cache(root, folder)
+            sizes[level] = parse_size(root.read(f"{folder}/size"))
         except (OSError, ValueError):
             continue  # what sysfs does not say of a cache, others say
-    if 1 not in levels or 2 not in levels:
+        folders[level] = folder
+        if folders.keys() >= {1, 2, 3}:
+            break
+    if 1 not in sizes or 2 not in sizes:
         return None
-    first, second = levels[1], levels[2]
-    cores = max(1, second.sharers // max(1, first.sharers))  # threads of a core share its first level
-    third = levels[3].size if 3 in levels else 0
-    return Caches(
-        l1_bytes=first.size, l1_ways=first.ways, l2_bytes=second.size // cores, l3_bytes=third, origin="sysfs"
-    )
+    first, second = folders[1], folders[2]
+    cores = max(1, _sharers(root, second) // _sharers(root, first))  # threads of a core share its first level
+    ways = _number(root, f"{first}/ways_of_associativity", int) or ASSUMED.l1_ways
+    return Caches(l1_bytes=sizes[1], l1_ways=ways, l2_bytes=sizes[2] // cores, l3_bytes=sizes.get(3, 0), origin="sysfs")
 
 
-def _read_cache(root: Sysroot, folder: str) -> _Cache:
-    size = parse_size(root.read(f"{folder}/size"))
+def _sharers(root: Sysroot, folder: str) -> int:
+    return max(1, _number(root, f"{folder}/shared_cpu_list", count_cores))
+
+
+def _number(root: Sysroot, path: str, number_of: Callable[[str], int]) -> int:
+    """Return what a file says; 0 where it says nothing."""
     try:
-        ways = int(root.read(f"{folder}/ways_of_associativity"))
+        return number_of(root.read(path))
     except (OSError, ValueError):
-        ways = 0
-    try:
-        sharers = count_cores(root.read(f"{folder}/shared_cpu_list"))
-    except (OSError, ValueError):
-        sharers = 1
-    return _Cache(size, ways or ASSUMED.l1_ways, sharers)
+        return 0
 
 
 def parse_size(text: str) -> int:

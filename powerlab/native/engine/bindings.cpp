@@ -127,21 +127,17 @@ nb::dict tier_dict(const engine::KernelTable& table) {
 }
 
 void bind_view(nb::module_& module) {
+  // All at once: a plan has hundreds of them, and Python takes longer to set one number than to make an object.
   nb::class_<View>(module, "View")
-      .def("__init__", [](View* view) { new (view) View{}; })
-      .def_rw("image", &View::image)
-      .def_rw("plane", &View::plane)
-      .def_rw("row", &View::row)
-      .def_rw("pixel", &View::pixel)
-      .def_rw("n", &View::n)
-      .def_rw("c", &View::c)
-      .def_rw("h", &View::h)
-      .def_rw("w", &View::w)
-      .def_rw("blocks", &View::blocks)
-      .def_rw("top", &View::top)
-      .def_rw("left", &View::left)
-      .def_rw("bottom", &View::bottom)
-      .def_rw("right", &View::right);
+      .def(
+          "__init__",
+          [](View* view, std::int32_t n, std::int32_t c, std::int32_t h, std::int32_t w, std::int32_t blocks,
+             std::int64_t pixel, std::int64_t row, std::int64_t plane, std::int64_t image, std::int32_t top,
+             std::int32_t left, std::int32_t bottom, std::int32_t right) {
+            new (view) View{nullptr, image, plane, row, pixel, n, c, h, w, blocks, top, left, bottom, right};
+          },
+          nb::arg("n"), nb::arg("c"), nb::arg("h"), nb::arg("w"), nb::arg("blocks"), nb::arg("pixel"), nb::arg("row"),
+          nb::arg("plane"), nb::arg("image"), nb::arg("top"), nb::arg("left"), nb::arg("bottom"), nb::arg("right"));
 }
 
 void bind_step(nb::module_& module) {

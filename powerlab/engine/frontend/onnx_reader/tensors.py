@@ -42,8 +42,10 @@ class _Elements(Struct, frozen=True):
         """Return numbers of the file as the engine holds them."""
         if self.narrow is not None:
             flat = self.narrow.decoded(unpacked(flat, self.narrow, math.prod(self.shape)))
+        if flat.dtype == self.held:
+            return flat.reshape(self.shape)
         with np.errstate(over="ignore"):
-            return flat.astype(self.held, copy=False).reshape(self.shape)
+            return flat.astype(self.held).reshape(self.shape)
 
 
 def element_type(number: int, owner: str) -> np.dtype[Any]:

@@ -31,10 +31,10 @@ def drop_dead(graph: Graph) -> Graph:
         nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
         changed |= outputs != node.outputs
     nodes.reverse()
-    constants = {name: value for name, value in graph.kept_constants.items() if name in needed}
     made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs}
     kept = needed | {info.name for info in graph.inputs} | made
-    tensors = {name: info for name, info in graph.tensors.items() if name in kept}
-    if not changed and len(constants) == len(graph.kept_constants) and len(tensors) == len(graph.tensors):
+    if not changed and graph.kept_constants.keys() <= needed and graph.tensors.keys() <= kept:
         return graph
+    constants = {name: value for name, value in graph.kept_constants.items() if name in needed}
+    tensors = {name: info for name, info in graph.tensors.items() if name in kept}
     return replace(graph, nodes=tuple(nodes), constants=Constants(constants), tensors=tensors)
