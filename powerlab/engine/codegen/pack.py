@@ -251,12 +251,19 @@ def interleave_gates(values: Floats, width: int, count: int = 4) -> Floats:
     Returns:
         Shape (count * units, n): [unit block][gate][width], ``units`` being hidden units filled up to whole vectors.
     """
+    return _gates_in_blocks(values, width, count).transpose(1, 0, 2, 3).reshape(-1, values.shape[1])
+
+
+def _gates_in_blocks(values: Floats, width: int, count: int) -> Floats:
+    """Return gates of shape (count * hidden, n) as (count, unit blocks, width, n), zeros filling up the last block."""
     rows, columns = values.shape
     hidden = rows // count
     blocks = divide_up(hidden, width)
-    filled = np.zeros((count, blocks * width, columns), np.float32)
-    filled[:, :hidden] = values.reshape(count, hidden, columns)
-    return filled.reshape(count, blocks, width, columns).transpose(1, 0, 2, 3).reshape(-1, columns)
+    filled = values.reshape(count, hidden, columns)
+    if hidden < blocks * width:
+        filled = np.zeros((count, blocks * width, columns), np.float32)
+        filled[:, :hidden] = values.reshape(count, hidden, columns)
+    return filled.reshape(count, blocks, width, columns)
 
 
 def pack_recurrence(weights: Floats, width: int, count: int = 4) -> Floats:
@@ -267,6 +274,4 @@ def pack_recurrence(weights: Floats, width: int, count: int = 4) -> Floats:
         width: hidden units of a vector.
         count: gates of the cell.
     """
-    hidden = weights.shape[1]
-    gates = interleave_gates(weights, width, count).reshape(-1, count, width, hidden)
-    return np.ascontiguousarray(gates.transpose(0, 3, 1, 2)).reshape(-1)
+    return _gates_in_blocks(weights, width, count).transpose(1, 3, 0, 2).reshape(-1)
