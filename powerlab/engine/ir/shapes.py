@@ -56,6 +56,8 @@ def sorted_nodes(nodes: Sequence[Node], available: Iterable[str]) -> tuple[Node,
         PowerlabError: a tensor is missing, made twice, or needs itself.
     """
     made = set(available)
+    if _are_sorted(nodes, made):
+        return tuple(nodes)
     makers: dict[str, int] = {}
     for index, node in enumerate(nodes):
         for name in filter(None, node.outputs):
@@ -69,8 +71,6 @@ def sorted_nodes(nodes: Sequence[Node], available: Iterable[str]) -> tuple[Node,
             if name not in makers:
                 raise PowerlabError(f"{nodes[index]} reads the tensor {quoted(name)}, which nothing makes.")
             readers.setdefault(makers[name], []).append(index)
-    if all(makers[name] < index for index, names in enumerate(waiting) for name in names):
-        return tuple(nodes)
     order: list[int] = []
     ready = [index for index in reversed(range(len(nodes))) if not waiting[index]]
     while ready:
@@ -85,6 +85,18 @@ def sorted_nodes(nodes: Sequence[Node], available: Iterable[str]) -> tuple[Node,
         stuck = next(nodes[index] for index, names in enumerate(waiting) if names)
         raise PowerlabError(f"{stuck} needs, directly or through others, its own output, which no network can.")
     return tuple(nodes[index] for index in order)
+
+
+def _are_sorted(nodes: Sequence[Node], available: Collection[str]) -> bool:
+    """Tell whether each node stands after those that make its inputs, and makes what is not there yet."""
+    made = {*available, ""}
+    for node in nodes:
+        if not made.issuperset(node.inputs) or not made.issuperset(node.captured()):
+            return False
+        if any(name and name in made for name in node.outputs):
+            return False
+        made.update(node.outputs)
+    return True
 
 
 def infer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from powerlab.engine.ir.constants import Value, value_of
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo, fresh_name
 from powerlab.engine.ops.view import FLOAT32, NodeView
+
+_OP_TYPE = attrgetter("op_type")
 
 
 class Rewriter:
@@ -80,7 +83,7 @@ Rule = Callable[[NodeView, Rewriter], Sequence[Node] | None]
 
 def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
     """Return the graph with each node whose operator is in ``rules`` replaced by what its rule gives."""
-    if all(node.op_type not in rules for node in graph.nodes):
+    if rules.keys().isdisjoint(map(_OP_TYPE, graph.nodes)):
         return graph
     rewriter = Rewriter(graph)
     nodes: list[Node] = []

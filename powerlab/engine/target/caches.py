@@ -112,7 +112,16 @@ def _checked(stated: Mapping[str, object], path: Path) -> dict[str, int]:
 
 def _from_sysfs(root: Sysroot) -> Caches | None:
     """Return the least of each cache over the cores this process may use; None where sysfs does not say."""
-    return _least([caches for number in _own_cores(root) if (caches := _of_core(root, number)) is not None], "sysfs")
+    found: list[Caches] = []
+    known: dict[str, str] = {}
+    for number in _own_cores(root):
+        if known and all(_text(root, number, name) == text for name, text in known.items()):
+            continue  # like the core before: of a hundred cores that is much quicker to see than to read all
+        known = {}
+        caches = _of_core(root, number, known)
+        if caches is not None:
+            found.append(caches)
+    return _least(found, "sysfs")
 
 
 def _from_names(root: Sysroot) -> Caches | None:
@@ -147,41 +156,54 @@ def _own_cores(root: Sysroot) -> Iterable[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def _of_core(root: Sysroot, number: int) -> Caches | None:
-    folders: dict[int, str] = {}
-    sizes: dict[int, int] = {}
+def _of_core(root: Sysroot, number: int, sizes: dict[str, str]) -> Caches | None:
+    """Return the caches of a core; ``sizes`` gets the files of their sizes, and what these say."""
+    levels: dict[int, str] = {}
     for index in count():  # looking for all names that match takes longer than to read what they hold
-        folder = f"/sys/devices/system/cpu/cpu{number}/cache/index{index}"
-        try:
-            if root.read(f"{folder}/type") == "Instruction":
-                continue
-        except OSError:
+        place = f"index{index}"
+        kind = _text(root, number, f"{place}/type")
+        if not kind:
             break
-        try:
-            level = int(root.read(f"{folder}/level"))
-            sizes[level] = parse_size(root.read(f"{folder}/size"))
-        except (OSError, ValueError):
-            continue  # what sysfs does not say of a cache, others say
-        folders[level] = folder
-        if folders.keys() >= {1, 2, 3}:
+        level = _text(root, number, f"{place}/level") if kind != "Instruction" else ""
+        if not level:
+            continue
+        sizes[f"{place}/size"] = _text(root, number, f"{place}/size")
+        levels[_number(level, int)] = place
+        if levels.keys() >= {1, 2, 3}:
             break
-    if 1 not in sizes or 2 not in sizes:
-        return None
-    first, second = folders[1], folders[2]
-    cores = max(1, _sharers(root, second) // _sharers(root, first))  # threads of a core share its first level
-    ways = _number(root, f"{first}/ways_of_associativity", int) or ASSUMED.l1_ways
-    return Caches(l1_bytes=sizes[1], l1_ways=ways, l2_bytes=sizes[2] // cores, l3_bytes=sizes.get(3, 0), origin="sysfs")
+    first, second, third = (levels.get(level, "none") for level in (1, 2, 3))
+    l1_bytes, l2_bytes, l3_bytes = (
+        _number(sizes.get(f"{place}/size", ""), parse_size) for place in (first, second, third)
+    )
+    if not l1_bytes or not l2_bytes:
+        return None  # what sysfs does not say of a cache, others say
+    ways = _number(_text(root, number, f"{first}/ways_of_associativity"), int)
+    threads, sharers = (
+        max(1, _number(_text(root, number, f"{place}/shared_cpu_list"), count_cores)) for place in (first, second)
+    )
+    cores = max(1, sharers // threads)  # threads of a core share its first level
+    return Caches(
+        l1_bytes=l1_bytes,
+        l1_ways=ways or ASSUMED.l1_ways,
+        l2_bytes=l2_bytes // cores,
+        l3_bytes=l3_bytes,
+        origin="sysfs",
+    )
 
 
-def _sharers(root: Sysroot, folder: str) -> int:
-    return max(1, _number(root, f"{folder}/shared_cpu_list", count_cores))
-
-
-def _number(root: Sysroot, path: str, number_of: Callable[[str], int]) -> int:
-    """Return what a file says; 0 where it says nothing."""
+def _text(root: Sysroot, number: int, name: str) -> str:
+    """Return what a file among the caches of a core says; empty where it says nothing."""
     try:
-        return number_of(root.read(path))
-    except (OSError, ValueError):
+        return root.read(f"/sys/devices/system/cpu/cpu{number}/cache/{name}")
+    except OSError:
+        return ""
+
+
+def _number(text: str, number_of: Callable[[str], int]) -> int:
+    """Return the number that a text says; 0 where it says none."""
+    try:
+        return number_of(text)
+    except ValueError:
         return 0
 
 

@@ -77,6 +77,14 @@ def test_the_two_threads_of_a_core_count_as_one(tmp_path):
     assert (found.l1_bytes, found.l2_bytes) == (32 * KIB, MIB)
 
 
+def test_a_core_with_the_same_sizes_is_like_the_one_before(tmp_path):
+    first = [data("48K", "0"), cache(2, "1M", "0"), cache(3, "32M", "0-1")]
+    alike = [{"size": files["size"]} for files in first]
+    other = [data("48K", "2"), cache(2, "512K", "2"), cache(3, "32M", "0-2")]
+    assert find_caches(machine(tmp_path / "two", first, alike)).l2_bytes == MIB
+    assert find_caches(machine(tmp_path / "three", first, alike, other)).l2_bytes == 512 * KIB
+
+
 def test_of_unlike_cores_the_least_counts(tmp_path):
     big = [data("64K", "0", "4"), cache(2, "1M", "0")]
     little = [data("32K", "1", "8"), cache(2, "256K", "1")]

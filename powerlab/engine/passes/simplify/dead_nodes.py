@@ -31,7 +31,8 @@ def drop_dead(graph: Graph) -> Graph:
         nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
         changed |= outputs != node.outputs
     nodes.reverse()
-    made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs}
+    made = {name for node in nodes for name in node.outputs}
+    made |= {part.outputs[0] for node in nodes if node.op_type == "Chain" for part in convolutions_of(node)}
     kept = needed | {info.name for info in graph.inputs} | made
     if not changed and graph.kept_constants.keys() <= needed and graph.tensors.keys() <= kept:
         return graph

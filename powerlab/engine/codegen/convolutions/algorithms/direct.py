@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -123,7 +124,11 @@ def group_parts(shape: ConvShape, width: int) -> tuple[GroupPart, ...]:
 
 def direct_works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
     """Return what ``conv_direct`` has to do for a convolution in blocks, for each part of its groups."""
-    width = tier.vector_width
+    return _works(shape, tier.vector_width)
+
+
+@lru_cache(maxsize=64)  # asked for each of a convolution's candidates
+def _works(shape: ConvShape, width: int) -> tuple[Work, ...]:
     return tuple(part_work(shape, part, width, width, width, shape.bytes_read) for part in group_parts(shape, width))
 
 
