@@ -67,10 +67,11 @@ def own_group(sysroot: Sysroot, controller: str) -> str:
         sysroot: the device.
         controller: a controller of version 1; empty for the hierarchy of version 2 (cgroups(7), ``/proc/pid/cgroup``).
     """
-    try:
-        lines = [line.split(":", 2) for line in sysroot.read("/proc/self/cgroup").splitlines()]
-    except OSError:
-        return "/"
+    return _group(_read(sysroot, "/proc/self/cgroup"), controller)
+
+
+def _group(text: str, controller: str) -> str:
+    lines = [line.split(":", 2) for line in text.splitlines()]
     group = next((words[2] for words in lines if len(words) == 3 and controller in words[1].split(",")), "/")
     return "/" if ".." in group.split("/") else group  # outside of what this container can see
 
@@ -88,7 +89,8 @@ def quota_cores(sysroot: Sysroot) -> float | None:
 
     Version 2 has the quota in ``cpu.max``, version 1 (the kernel of JetPack 4) in two files of the ``cpu`` controller.
     """
-    found, group_1, group_2 = mounts(sysroot), own_group(sysroot, "cpu"), own_group(sysroot, "")
+    found, groups = mounts(sysroot), _read(sysroot, "/proc/self/cgroup")
+    group_1, group_2 = _group(groups, "cpu"), _group(groups, "")
     place_1, place_2 = found.version_1 or f"{USUAL_PLACE}/cpu", found.version_2 or USUAL_PLACE
     limits = [_quota_of_version_1(sysroot, f"{place_1}{group}") for group in _up_to_the_top(group_1)]
     limits += [parse_cpu_max(_read(sysroot, f"{place_2}{group}/cpu.max")) for group in _up_to_the_top(group_2)]
@@ -132,8 +134,8 @@ def _up_to_the_top(group: str) -> list[str]:
 
 def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:
     """Return the quota of one group; -1 µs stands for none and is not a number to :func:`parse_cpu_max` either."""
-    quota, period = (_read(sysroot, f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
-    return parse_cpu_max(f"{quota} {period}")
+    quota = _read(sysroot, f"{group}/cpu.cfs_quota_us")
+    return parse_cpu_max(f"{quota} {_read(sysroot, f'{group}/cpu.cfs_period_us')}") if quota.isdigit() else None
 
 
 def _read(sysroot: Sysroot, path: str) -> str:

@@ -52,7 +52,7 @@ def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
     """
     graph = join_attentions(graph)
     rows = _rows(graph)
-    for info in (*graph.inputs, *(graph.tensors[output] for node in graph.nodes for output in node.outputs)):
+    for info in (*graph.inputs, *(graph.tensors[output] for node in graph.nodes for output in node.outputs if output)):
         if len(info.shape) not in (2, 3, 4) or (info.shape[0] != 1 and info.name not in rows):
             raise PowerlabError(
                 f"ncnn takes one image at a time of at most three axes, but {info.name!r} has shape {info.shape}; "

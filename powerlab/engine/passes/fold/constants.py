@@ -23,7 +23,7 @@ _UNUSED = TensorInfo("", ())
 
 def _may_fold(rule: Operator, node: Node, constants: Mapping[str, Value]) -> bool:
     """Tell whether it is worth to look at what a node reads: of most a run decides something."""
-    return rule.evaluate is not None and (rule.of_shape or all(name in constants for name in node.inputs if name))
+    return rule.evaluate is not None and (rule.of_shape or constants.keys() >= {*filter(None, node.inputs)})
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -38,11 +38,12 @@ def fold_constants(graph: Graph) -> Graph:
     nodes: list[Node] = []
     made_bytes, room = 0, min(MAX_FOLDED_BYTES, ALWAYS_THERE_BYTES)
     for node in graph.nodes:
-        made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)
-        if len(made) == 1 and made[0].elements and (rule is None or not _may_fold(rule, node, constants)):
+        may_fold = rule is not None and _may_fold(rule, node, constants)
+        if not may_fold and len(node.outputs) == 1 and graph.tensors[node.outputs[0]].elements:
             nodes.append(node)
             continue
+        made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
         if rule is None or not rule.folds(view, made):

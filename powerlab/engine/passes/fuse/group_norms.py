@@ -44,9 +44,10 @@ def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | N
     if fused is None or rewriter.shape(before.outputs[0])[:2] != rewriter.shape(node.outputs[0])[:2]:
         return None
     norm, *absorbed = fused
-    for change in changes:
-        norm = _changed(norm, *change, node.outputs[0], rewriter)
-    return norm, *absorbed, before, *steps
+    scale, shift = changes[0]
+    for factor, summand in changes[1:]:
+        scale, shift = scale * factor, shift * factor + summand
+    return _changed(norm, scale, shift, node.outputs[0], rewriter), *absorbed, before, *steps
 
 
 def _of_channels(node: Node, rewriter: Rewriter) -> tuple[Array, Array] | None:
