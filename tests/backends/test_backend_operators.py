@@ -83,6 +83,16 @@ def test_groups_that_ncnn_computes_wrongly_in_bfloat16_are_refused(engine, case)
         loaded(engine, path, batch_size, precision="bf16")
 
 
+@pytest.mark.parametrize("engine", sorted({"litert", "ncnn"} & set(HERE)))
+def test_a_cell_whose_other_outputs_are_left_out_is_refused_in_a_sentence(engine, tmp_path):
+    weights = {"w": np.ones((1, 12, 4), np.float32), "r": np.ones((1, 12, 3), np.float32)}
+    node = helper.make_node("LSTM", ["x", *weights], ["y", "", "c"], "n", hidden_size=3)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx_bytes([node], {"x": (1, 1, 4)}, ["y", "c"], constants=weights))
+    with pytest.raises(PowerlabError, match="node 'n'"):
+        loaded(engine, path, 1)
+
+
 @st.composite
 def branching_networks(draw):
     """Return ONNX bytes of convolutions whose results are read more than once, also by the caller."""
