@@ -69,7 +69,7 @@ def shape4(shape: tuple[int, ...]) -> Shape4:
 
 
 class Layout(Struct, frozen=True):
-    """Sizes and strides of a tensor, in floats: the fields of the native ``View``.
+    """Sizes and strides of a tensor, in floats: what the native ``View`` takes, in its order.
 
     Attributes:
         n: images.
