@@ -356,6 +356,70 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
   }
 }
 
+// Depthwise convolutions of floats that are rounded once; what fills up the last block of x is no number.
+void check_depthwise(int v, const PairTable& pairs, Random& random, Report& report) {
+  const Numbers& numbers = numbers_of(pairs);
+  const int channels = random.whole(1, 40), n = random.whole(1, 2), h = random.whole(5, 20);
+  const int w = random.coin() ? random.whole(5, 20) : random.whole(100, 300);
+  reference::Window window;
+  window.kernel_h = random.whole(1, 5);
+  window.kernel_w = random.coin() ? window.kernel_h : random.whole(1, 5);
+  window.stride_h = random.whole(1, 2);
+  window.stride_w = random.coin() ? window.stride_h : random.whole(1, 2);
+  window.top = random.whole(0, 1);
+  window.left = random.whole(0, 1);
+  const int out_h = (h + 2 * window.top - window.kernel_h) / window.stride_h + 1;
+  const int out_w = (w + 2 * window.left - window.kernel_w) / window.stride_w + 1;
+  reference::Tensor x(n, channels, h, w), weights(channels, 1, window.kernel_h, window.kernel_w);
+  reference::Tensor summed(n, channels, out_h, out_w), expected = summed;
+  std::vector<double> bias(static_cast<std::size_t>(channels));
+  for (auto* values : {&x.values, &weights.values, &bias}) random.fill(*values);
+  const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
+  const bool function = random.coin();
+  reference::conv(x, weights, bias, nullptr, window, channels, clamp, summed);
+  reference::function(summed, function ? silu : [](double value) { return value; }, expected);
+
+  Placed placed(n, channels, h, w, v, 2);
+  placed.put(x);
+  const int blocks = (channels + v - 1) / v, taps = window.kernel_h * window.kernel_w;
+  for (int c = channels; c < blocks * v; ++c) {
+    for (int i = 0; i < h * w; ++i) {
+      const View& view = placed.view;
+      view.data[c / v * view.plane + i / w * view.row + i % w * view.pixel + c % v] = NAN;
+    }
+  }
+  Floats packed(static_cast<std::size_t>(blocks * taps * v)), biases(static_cast<std::size_t>(blocks * v));
+  for (int c = 0; c < channels; ++c) {
+    biases[static_cast<std::size_t>(c)] = static_cast<float>(bias[static_cast<std::size_t>(c)]);
+    for (int tap = 0; tap < taps; ++tap) {
+      packed[static_cast<std::size_t>((c / v * taps + tap) * v + c % v)] =
+          static_cast<float>(weights.values[static_cast<std::size_t>(c * taps + tap)]);
+    }
+  }
+  Step step{};
+  step.x = placed.view;
+  step.weights = packed.data();
+  step.bias = biases.data();
+  set_window(step, window);
+  set_clamp(step, clamp);
+  step.function = function ? kSilu : kNoFunction;
+  const std::string what = std::string(pairs.name) + " depthwise of " + std::to_string(channels) + " channels, " +
+                           std::to_string(h) + "x" + std::to_string(w) + ", kernel " + std::to_string(window.kernel_h) +
+                           "x" + std::to_string(window.kernel_w);
+  for (const int threads : {1, 3}) {
+    PlacedPairs made(numbers, n, channels, out_h, out_w, 1);
+    step.out = made.view;
+    run_kernel(pairs, std::string("conv_depthwise_") + pairs.numbers, step, threads);
+    report.check(what, made.error(expected), numbers.rounded_error);
+    report.check(what + " writes elsewhere", made.written_around(), 0);
+    int not_zero = 0;
+    for (int c = channels; c < made.view.blocks * kBlock; ++c) {
+      for (int i = 0; i < out_h * out_w; ++i) not_zero += made.at(n - 1, c, i / out_w, i % out_w) != 0;
+    }
+    report.check(what + " fills up the last block with zeros", not_zero, 0);
+  }
+}
+
 // A product of computed matrices; both sides are rounded on the way.
 void check_product(int v, const PairTable& pairs, Random& random, Report& report) {
   const Numbers& numbers = numbers_of(pairs);
@@ -480,6 +544,7 @@ void check_pairs(const KernelTable& table, Report& report) {
     Random random(22);
     check_pair_convolutions(table.vector_width, *pairs, report);
     check_conversions(table.vector_width, *pairs, random, report);
+    for (int i = 0; i < 60; ++i) check_depthwise(table.vector_width, *pairs, random, report);
     if (std::string_view(pairs->numbers) == "bf16") check_pair_products(table.vector_width, *pairs, report);
     std::printf("%s: %s: %d checks\n", table.tier, pairs->name, report.checked() - before);
   }

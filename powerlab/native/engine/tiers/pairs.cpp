@@ -3,6 +3,7 @@
 // under kernels/pairs/ and one line here.
 #include "kernels/pairs/conv_pairs.hpp"
 #include "kernels/pairs/convert_pairs.hpp"
+#include "kernels/pairs/depthwise_pairs.hpp"
 #if !defined(POWERLAB_HALVES)
 #include "kernels/pairs/gradient_pairs.hpp"
 #include "kernels/pairs/matmul_pairs.hpp"
@@ -22,6 +23,7 @@ namespace powerlab::engine::POWERLAB_TIER {
 static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS, "_" POWERLAB_PAIR_TILE, conv_pairs<false>),
     POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS "_f32", "_" POWERLAB_PAIR_TILE, conv_pairs<true>),
+    POWERLAB_PAIR_KERNEL("conv_depthwise_" POWERLAB_NUMBERS, "", conv_depthwise_narrow),
     POWERLAB_PAIR_KERNEL("narrow_blocks_" POWERLAB_NUMBERS, "", narrow_blocks<false>),
     POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
     POWERLAB_PAIR_KERNEL("narrow_planes_" POWERLAB_NUMBERS, "", narrow_planes),

@@ -11,6 +11,7 @@ from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats, Tensor
 
 
@@ -41,6 +42,7 @@ def emit_in_blocks(
     *,
     family: str,
     pack: Callable[[Floats, int], Floats],
+    narrow: bool = False,
     **settings: int,
 ) -> None:
     """Append the step of a kernel that reads blocks of channels and writes as many.
@@ -52,12 +54,13 @@ def emit_in_blocks(
         choice: what was chosen for it.
         family: the kernel.
         pack: weights and a vector's width -> weights as the kernel reads them.
+        narrow: whether the result is 16-bit floats.
         settings: further fields of the native step.
     """
     width = builder.tier.vector_width
     weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
     x = builder.blocked(node.inputs[0])
-    out, residual = result(builder, node)
+    out, residual = (builder.new_pairs(node.outputs[0]), None) if narrow else result(builder, node)
     builder.emit(
         family,
         node,
@@ -66,7 +69,7 @@ def emit_in_blocks(
         residual,
         choice=choice,
         weights=pack(weights, width),
-        bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
+        bias=fill_channels(bias, shape.outputs, divide_up(shape.outputs, width), width),
         **settings,
         **window_fields(shape, node),
     )
