@@ -23,7 +23,7 @@ _VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "T
 """What is left of these are moves, as many as it takes."""
 
 
-class StepWork(Struct, frozen=True, kw_only=True):
+class StepWork(Struct, frozen=True, kw_only=True, gc=False):
     """One step of a plan.
 
     Attributes:

@@ -56,7 +56,7 @@ class NeedsRunError(PowerlabError):
         return NeedsRunError(f"{before}{self}", self.tensor)
 
 
-class TensorInfo(Struct, frozen=True):
+class TensorInfo(Struct, frozen=True, gc=False):
     """Name, static shape and element type of one tensor; images are NCHW."""
 
     name: str

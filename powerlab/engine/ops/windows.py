@@ -13,7 +13,7 @@ MAX_STEP = 65536
 """The largest kernel, stride, padding or dilation: beyond any image, and small enough for 32-bit arithmetic."""
 
 
-class Windows(Struct, frozen=True):
+class Windows(Struct, frozen=True, gc=False):
     """One number an axis of the image; ``pads`` are those before all axes, then those behind; ``size`` counts windows.
 
     With ``ceil_mode`` resolved, ``pads`` reach as far as the last window does; ``pads_given`` are the file's own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class Choice(Struct, frozen=True, kw_only=True, gc=False):
     """How one convolution is computed. Plain numbers and names: it can be kept as JSON.
 
     Attributes:

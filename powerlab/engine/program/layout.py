@@ -28,7 +28,7 @@ def divide_up(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
 
-class Halo(Struct, frozen=True):
+class Halo(Struct, frozen=True, gc=False):
     """Zeros around each plane, in pixels."""
 
     top: int = 0
@@ -68,7 +68,7 @@ def shape4(shape: tuple[int, ...]) -> Shape4:
     raise AssertionError(shape)
 
 
-class Layout(Struct, frozen=True):
+class Layout(Struct, frozen=True, gc=False):
     """Sizes and strides of a tensor, in floats: what the native ``View`` takes, in its order.
 
     Attributes:

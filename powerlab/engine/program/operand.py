@@ -58,7 +58,7 @@ def compact_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
 
 
-class Operand(Struct, frozen=True):
+class Operand(Struct, frozen=True, gc=False):
     """A storage seen as a general tensor; ``strides`` and ``offset`` count elements.
 
     Attributes:

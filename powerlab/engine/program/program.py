@@ -17,7 +17,7 @@ from powerlab.engine.program.storage import Space, Storage
 Floats = NDArray[np.float32]
 
 
-class Tensor(Struct, frozen=True):
+class Tensor(Struct, frozen=True, gc=False):
     """A storage seen through a layout, ``offset`` floats from the storage's start.
 
     In steps that are run image by image it moves on by ``shift`` floats from one image to the next.

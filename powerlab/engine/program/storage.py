@@ -16,7 +16,7 @@ class Space(Enum):
     CONSTANT = "CONSTANT"
 
 
-class Storage(Struct, frozen=True):
+class Storage(Struct, frozen=True, gc=False):
     """A piece of memory; several tensors may be views of it.
 
     Attributes:

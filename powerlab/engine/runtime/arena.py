@@ -29,7 +29,7 @@ class Arena(Struct, frozen=True):
     shares: dict[int, int] = field(default_factory=dict)
 
 
-class Lifetime(Struct, frozen=True):
+class Lifetime(Struct, frozen=True, gc=False):
     """Steps ``first`` to ``last`` (both included) in which a storage holds something."""
 
     storage: Storage

@@ -21,7 +21,4 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
-            gc.freeze()  # what was made counts as old now, and nothing is looked at at once
-            gc.unfreeze()
         gc.enable()

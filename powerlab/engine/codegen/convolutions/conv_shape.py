@@ -18,7 +18,7 @@ from powerlab.engine.program.layout import NO_HALO, Halo, shape4
 FLOAT_BYTES = 4
 
 
-class ConvShape(Struct, frozen=True, kw_only=True):
+class ConvShape(Struct, frozen=True, kw_only=True, gc=False):
     """Sizes of one convolution, and where its operands lie.
 
     Attributes:

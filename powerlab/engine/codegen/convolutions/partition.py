@@ -34,7 +34,7 @@ _MEMORY_COST = {"avx2": 2.5}
 """Of a weight that comes from memory again, against a pixel from the last cache, where it is not one; by tier."""
 
 
-class Work(Struct, frozen=True):
+class Work(Struct, frozen=True, gc=False):
     """What a convolution has to do, for one tier.
 
     Attributes:
@@ -58,7 +58,7 @@ class Work(Struct, frozen=True):
     x_bytes: int
 
 
-class Partition(Struct, frozen=True):
+class Partition(Struct, frozen=True, gc=False):
     """The native step's fields of the same names."""
 
     channel_split: int

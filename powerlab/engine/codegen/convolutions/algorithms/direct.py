@@ -85,7 +85,7 @@ class DirectConvolution(Struct, frozen=True):
             emit_direct(builder, node, conv, cut)
 
 
-class GroupPart(Struct, frozen=True):
+class GroupPart(Struct, frozen=True, gc=False):
     """Groups of a convolution that follow on each other, of which so many become one."""
 
     first: int
