@@ -39,7 +39,7 @@ class DepthwiseConvolution(Struct, frozen=True):
         return halo_of(shape, shape.size)
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
-        """Append the step that computes a FusedConv; it makes 16-bit floats where all that reads it computes in them."""
+        """Append the step that computes a FusedConv: to 16-bit floats where all that reads it computes in them."""
         narrow = not node.input(3) and builder.is_read_in_pairs(node.outputs[0])
         family = f"conv_depthwise_{builder.tier.precision}" if narrow else "conv_depthwise"
         emit_in_blocks(builder, node, shape, choice, family=family, pack=pack_depthwise, narrow=narrow)
