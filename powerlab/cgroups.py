@@ -70,6 +70,12 @@ def own_group(sysroot: Sysroot, controller: str) -> str:
     return _group(_read(sysroot, "/proc/self/cgroup"), controller)
 
 
+def _own_groups(sysroot: Sysroot, controller: str) -> tuple[str, str]:
+    """Return the groups of this process of version 1, by a controller, and of version 2."""
+    text = _read(sysroot, "/proc/self/cgroup")
+    return _group(text, controller), _group(text, "")
+
+
 def _group(text: str, controller: str) -> str:
     lines = [line.split(":", 2) for line in text.splitlines()]
     group = next((words[2] for words in lines if len(words) == 3 and controller in words[1].split(",")), "/")
@@ -89,8 +95,7 @@ def quota_cores(sysroot: Sysroot) -> float | None:
 
     Version 2 has the quota in ``cpu.max``, version 1 (the kernel of JetPack 4) in two files of the ``cpu`` controller.
     """
-    found, groups = mounts(sysroot), _read(sysroot, "/proc/self/cgroup")
-    group_1, group_2 = _group(groups, "cpu"), _group(groups, "")
+    found, (group_1, group_2) = mounts(sysroot), _own_groups(sysroot, "cpu")
     place_1, place_2 = found.version_1 or f"{USUAL_PLACE}/cpu", found.version_2 or USUAL_PLACE
     limits = [_quota_of_version_1(sysroot, f"{place_1}{group}") for group in _up_to_the_top(group_1)]
     limits += [parse_cpu_max(_read(sysroot, f"{place_2}{group}/cpu.max")) for group in _up_to_the_top(group_2)]
@@ -102,7 +107,7 @@ def memory_left_bytes(sysroot: Sysroot) -> int | None:
 
     What the kernel can give up at once, pages of files nobody read lately, counts as left.
     """
-    mounted, group_1, group_2 = mounts(sysroot), own_group(sysroot, "memory"), own_group(sysroot, "")
+    mounted, (group_1, group_2) = mounts(sysroot), _own_groups(sysroot, "memory")
     place_1, place_2 = f"{USUAL_PLACE}/memory", mounted.version_2 or USUAL_PLACE
     left = [
         _memory_left(

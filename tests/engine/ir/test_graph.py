@@ -54,7 +54,7 @@ def test_nothing_in_a_graph_can_be_changed():
     ):
         with pytest.raises((TypeError, AttributeError)):
             change()
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="immutable"):
         graph.name = "other"
 
 
