@@ -336,7 +336,7 @@ static void depthwise_rows(const Step& s, const DepthwiseKind& kind, const RowRi
   }
 }
 
-[[maybe_unused]] static void depthwise_share(const Step& s, const DepthwiseKind& kind, int thread, int threads) {
+static void depthwise_share(const Step& s, const DepthwiseKind& kind, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end;) {
     const Row r = row_of(unit, s.out);

@@ -9,7 +9,7 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-constexpr std::int64_t kNearFloats = 4096;  // 16 KB: a third of the smallest nearest cache is left to what is read
+constexpr std::int64_t kNearFloats = 4096;  // 16 KB: half of the smallest nearest cache is left to what is read
 
 // `rows` x `columns` pixels of a vector of channels, of which `lanes` are there.
 static inline void narrow_near(const float* near, float* out, std::int64_t out_row, std::int64_t rows,
