@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.training.parts import PARTS
+from powerlab.engine.training.parts import PARTS, backward_from
 from powerlab.engine.training.plans import Repeatable
 from powerlab.engine.training.session import TrainingSession
 
@@ -101,8 +101,9 @@ class TrainingLayers:
         return span.plan.repeat(span.arrays, span.first, span.last, times)
 
     def _spans_of(self, plan: Repeatable, arrays: Mapping[str, Any]) -> list[_Span]:
-        kernels, made, first = plan.kernels(), [], 0
-        for (node, direction), steps in groupby(map(self._names.of, plan.labels)):
+        kernels, made, first, backward = plan.kernels(), [], 0, backward_from(plan.labels)
+        layers = (self._names.of(label, behind_forward=at >= backward) for at, label in enumerate(plan.labels))
+        for (node, direction), steps in groupby(layers):
             last = first + len(list(steps))
             works = plan.work[first:last]
             most = max(range(first, last), key=lambda at: (plan.work[at].flops, plan.work[at].bytes_moved))
@@ -129,14 +130,19 @@ class _Names:
         self._readers = {name: node.name or node.outputs[0] for node in network.nodes for name in node.inputs if name}
         self._known = sorted(self.operators, key=len, reverse=True)
 
-    def of(self, label: str) -> tuple[str, str]:
-        """Return the name of a layer, or what else the step is for, and the direction."""
+    def of(self, label: str, *, behind_forward: bool) -> tuple[str, str]:
+        """Return the name of a layer, or what else the step is for, and the direction.
+
+        Not every label tells the direction: a step that turns a layout for a gradient, and the steps of time of a
+        recurrence, are named after the layer alone. So a step's place in the plan decides.
+        """
         if _UPDATE_LABEL in label:
             weight = label.partition(_UPDATE_LABEL)[0]
             return self._readers.get(weight, weight), UPDATE
         if label.startswith("loss."):
             return LOSS, ""
+        direction = BACKWARD if behind_forward else ""
         for name in self._known:
             if label.startswith(name) and (len(label) == len(name) or label[len(name)] in ". "):
-                return name, BACKWARD if label[len(name) :].startswith(".gradient") else ""
-        return label, ""
+                return name, direction
+        return label, direction

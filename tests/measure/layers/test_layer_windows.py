@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from powerlab.boards.simulator import create_tree
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.run import Verdict
 from powerlab.engine import Session
+from powerlab.engine.training.layers import part_of
 from powerlab.measure.layers.activity import activities
 from powerlab.measure.layers.messages import (
     WHOLE,
@@ -76,6 +78,15 @@ def test_a_step_of_training_has_a_layer_for_each_direction_and_update(model):
     _, whole, one = answers(load, *(RepeatStep(step=step, duration_s=0.05, margin_s=0.0) for step in (WHOLE, backward)))
     assert np.all(chunks_of(whole).step_ns.sum(axis=0) > 0)
     assert chunks_of(one).count.min() >= 1
+
+
+@pytest.mark.parametrize("name", ["lstm2", "mobilenetv3@32"])
+def test_everything_behind_the_loss_counts_as_backward_pass_whatever_its_step_is_called(name):
+    (steps,) = answers(LoadLayers(model=name, batch_size=2, threads=1, sysroot="/", seed=3, optimizer="sgd"))
+    parts = [part_of(label) for label in steps.labels]
+    assert [part for part, _ in groupby(parts)] == ["forward", "backward", "update"]
+    flops = {part: sum(flops for flops, at in zip(steps.flops, parts, strict=True) if at == part) for part in parts}
+    assert flops["backward"] > 1.5 * flops["forward"] > 0
 
 
 def test_a_worker_repeats_a_step_in_chunks(model):
