@@ -24,12 +24,13 @@ BATCH, IMAGES = 8, 96
 
 @dataclass(frozen=True)
 class World:
-    """A database with a run that trained, one that inferred and one of another engine; and images to learn."""
+    """A database with a run that trained, one that inferred, one of another engine and a flagged one; and images to learn."""
 
     database: str
     trained: str
     inferred: str
     other: str
+    flagged: str
     images: str
 
 
@@ -40,9 +41,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     trains = replace(plan, workload=WorkloadKind.TRAIN, optimizers=("adam",))
     found = []
     with closing(open_store(folder / "runs.db")) as store:
-        for one in (trains, plan, replace(trains, engines=("torch",))):
+        others = ({}, {}, {}, {"sampling_core_share": 0.3})
+        for one, more in zip((trains, plan, replace(trains, engines=("torch",)), trains), others, strict=True):
             held = begin(store, device(), capabilities(), one)
-            recorded = recorded_run(sweep_id=held.sweep_id, point=one.points()[0])
+            recorded = recorded_run(sweep_id=held.sweep_id, point=one.points()[0], **more)
             held.add(recorded.run, recorded.traces)
             assert held.broken is None
             held.finish(None)
@@ -100,6 +102,13 @@ def test_other_runs_are_refused(world, capsys, which, sentence):
     run = getattr(world, which)
     assert learn(world, run) == 2
     assert f"run {run} {sentence}" in capsys.readouterr().err
+
+
+def test_a_flagged_run_is_said_to_be_one(world, capsys):
+    assert learn(world, world.flagged) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["verdict"] == "flagged"
+    assert f"run {world.flagged}\n  flagged (sampling-load): " in said.err
 
 
 def test_labels_that_the_model_has_no_class_for_are_refused(world, capsys, tmp_path: Path):

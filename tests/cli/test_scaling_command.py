@@ -65,7 +65,7 @@ def said(capsys: pytest.CaptureFixture[str], world: World, *words: str) -> str:
 
 def test_nodes_and_links_have_a_row_and_a_table_each(world, capsys):
     out = said(capsys, world, "--link", "1gbe,30us:1.1GB/s")
-    assert out.startswith(f"Simulated from run {world.trained}: ")
+    assert out.startswith(f"Simulated from the valid run {world.trained}: ")
     assert "Nothing below was measured on several nodes" in out
     assert out.count("simulated") >= 12
     assert "1gbe: 50 us + bytes / 0.1186 GB/s" in out

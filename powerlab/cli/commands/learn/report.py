@@ -20,10 +20,10 @@ from powerlab.cli.output.console import print_neatly, table_console
 from powerlab.cli.output.progress import measuring
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.said import say
+from powerlab.cli.stored.said import say_run
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
-from powerlab.domain.run import Run
+from powerlab.domain.run import Run, Verdict
 from powerlab.domain.statistics import mean_half_width
 from powerlab.measure.labelled_images import LabelledImages, read_labelled_images
 from powerlab.sources.identifiers import run_id
@@ -55,6 +55,7 @@ class Learnt:
 
     Attributes:
         run_id: whose energy of a step counts.
+        verdict: of that run.
         what: its point in words.
         images_sha256: of the file of images.
         accuracy_percent: what was to be reached.
@@ -65,6 +66,7 @@ class Learnt:
     """
 
     run_id: str
+    verdict: Verdict
     what: str
     images_sha256: str
     accuracy_percent: float
@@ -80,7 +82,7 @@ def learn(args: argparse.Namespace) -> int:
     images = read_labelled_images(Path(args.labelled_images))
     with open_source(args) as source:
         run = source.run(run_id(source, args.run_id))
-        say(source, f"run {run.id}")
+        say_run(source, run)
     energy = _step_energy(run)
     workload = run.point.workload
     lesson = Lesson(workload=workload, percent=percent, rate=args.rate, every=args.every, most_steps=args.most_steps)
@@ -88,6 +90,7 @@ def learn(args: argparse.Namespace) -> int:
     steps = _mean([step for step in each if step is not None]) if None not in each else None
     found = Learnt(
         run_id=run.id,
+        verdict=run.verdict,
         what=in_words(run.point),
         images_sha256=images.sha256,
         accuracy_percent=percent,
@@ -183,7 +186,7 @@ def _words(found: Learnt, images: LabelledImages, lesson: Lesson) -> list[Text]:
                 style="bold",
             ),
         ]
-    step = f"{format_figure(found.step_energy_j)} J each ({found.step_energy_j.provenance}, run {found.run_id})"
+    step = f"{format_figure(found.step_energy_j)} J each ({found.step_energy_j.provenance}, {found.verdict} run {found.run_id})"
     return [
         *lines,
         Text(f"{format_figure(found.steps)} steps of {step}"),

@@ -22,11 +22,11 @@ from powerlab.cli.commands.scaling.gradients import BUCKET_BYTES, gradient_bucke
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import format_figure, format_number
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.said import say
+from powerlab.cli.stored.said import say_run
 from powerlab.domain.counts import counts
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric
-from powerlab.domain.run import Run
+from powerlab.domain.run import Run, Verdict
 from powerlab.sources.identifiers import run_id
 
 MOST_NODES = 512
@@ -39,6 +39,7 @@ class Scaling:
 
     Attributes:
         run_id: the run whose steps were drawn.
+        verdict: of that run.
         what: its point in words.
         provenance: of every figure below.
         gradient_mb: what a step sends.
@@ -49,6 +50,7 @@ class Scaling:
     """
 
     run_id: str
+    verdict: Verdict
     what: str
     gradient_mb: float
     buckets: int
@@ -74,12 +76,13 @@ def scaling(args: argparse.Namespace) -> int:
     links = [parse_link(word.strip()) for word in args.link.split(",")]
     with open_source(args) as source:
         run = source.run(run_id(source, args.run_id))
-        say(source, f"run {run.id}")
+        say_run(source, run)
         recorded = recorded_steps(run, source.recorded(run.id))
     overlapped = args.reduce == "overlapped" and run.point.workload.slices == 1
     buckets = _buckets(args, run, overlapped=overlapped)
     found = Scaling(
         run_id=run.id,
+        verdict=run.verdict,
         what=in_words(run.point),
         gradient_mb=sum(bucket.size for bucket in buckets) / _BYTES_PER_MB,
         buckets=len(buckets),
@@ -129,7 +132,7 @@ def _show(found: Scaling, run: Run) -> None:
     when = "while the backward pass goes on" if found.overlapped else "after the backward pass"
     print_neatly(
         console,
-        Text(f"Simulated from run {run.id}: {found.what}.", style="bold"),
+        Text(f"Simulated from the {run.verdict} run {run.id}: {found.what}.", style="bold"),
         Text(
             f"Nothing below was measured on several nodes. Each step sends {format_number(found.gradient_mb, 4)} MB of "
             f"gradients in {counted(found.buckets, 'bucket')} by ring all-reduce, {when}."
