@@ -24,7 +24,7 @@ BATCH, IMAGES = 8, 96
 
 @dataclass(frozen=True)
 class World:
-    """A database with a run that trained, one that inferred, one of another engine and a flagged one; and images to learn."""
+    """A database of runs: one that trained, one that inferred, one of another engine, a flagged one; images to learn."""
 
     database: str
     trained: str

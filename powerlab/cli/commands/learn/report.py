@@ -186,7 +186,8 @@ def _words(found: Learnt, images: LabelledImages, lesson: Lesson) -> list[Text]:
                 style="bold",
             ),
         ]
-    step = f"{format_figure(found.step_energy_j)} J each ({found.step_energy_j.provenance}, {found.verdict} run {found.run_id})"
+    energy = found.step_energy_j
+    step = f"{format_figure(energy)} J each ({energy.provenance}, {found.verdict} run {found.run_id})"
     return [
         *lines,
         Text(f"{format_figure(found.steps)} steps of {step}"),
