@@ -24,7 +24,7 @@ BATCH, IMAGES = 8, 96
 
 @dataclass(frozen=True)
 class World:
-    """A database of runs: one that trained, one that inferred, one of another engine, a flagged one; images to learn."""
+    """A database of runs: one that trained, one that inferred, one of another engine, one flagged; images to learn."""
 
     database: str
     trained: str
