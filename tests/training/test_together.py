@@ -179,6 +179,12 @@ def test_what_mpirun_says_becomes_a_sentence(tmp_path, monkeypatch):
     fake.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{several}END\nexit 1\n")
     with pytest.raises(PowerlabError, match="one of 4 processes failed with exit status 1: ValueError: the file is em"):
         run_together(["program.py"], 4)
+    fake.write_text("#!/bin/sh\necho mpirun has detected an attempt to run as root. >&2\nexit 1\n")
+    with pytest.raises(PowerlabError, match="not start as root; start it as another user, or, in a container, set O"):
+        run_together(["program.py"], 2)
+    fake.write_text(f"#!/bin/sh\necho {'no slots ' * 50} >&2\nexit 1\n")
+    with pytest.raises(PowerlabError, match=r"with exit status 1: no slots no .* slots \.\.\.$"):
+        run_together(["program.py"], 2)
     with pytest.raises(PowerlabError, match="1 process or more, not 0"):
         run_together(["program.py"], 0)
     monkeypatch.setenv("PATH", "")

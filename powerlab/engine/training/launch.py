@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from textwrap import shorten
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.training.together import ELSEWHERE
@@ -20,7 +21,8 @@ from powerlab.engine.training.together import ELSEWHERE
 EXIT_INVALID = 2
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+) \(([^)]*)\)")
 _FAILED = re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code: +(\d+)")
-"""What Open MPI's mpirun says at the end, as of version 4."""
+_ROOT = "attempt to run as root"
+"""What Open MPI's mpirun says at the end, as of version 4, or at once to root."""
 
 
 def run_together(program: Sequence[str], processes: int, *, options: Sequence[str] = ()) -> None:
@@ -65,8 +67,13 @@ def _reason(said: str, status: int, processes: int) -> str:
         which = f"process {rank} of {processes}" if causes == errors else f"one of {processes} processes"
         told = f": {(causes or errors)[0].rstrip('.')}" if errors else ""
         return f"{which} failed with exit status {code}{told}; mend that and start them again."
-    lines = [line.strip() for line in said.splitlines() if line.strip("- ")]
-    return f"mpirun failed with exit status {status}: {' '.join(lines)[:300] or 'it says nothing'}."
+    if _ROOT in said:
+        return (
+            "Open MPI does not start as root; start it as another user, or, in a container, set "
+            "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
+        )
+    words = " ".join(line.strip() for line in said.splitlines() if line.strip("- "))
+    return f"mpirun failed with exit status {status}: {shorten(words, 300, placeholder=' ...') or 'it says nothing.'}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
