@@ -52,6 +52,9 @@ from powerlab.engine.target.tiers import IN_16_BITS
 
 Chosen = tuple[ConvShape, Choice]
 
+_DEPTHWISE = "depthwise"
+"""The algorithm that computes in floats, but may read and write 16-bit floats."""
+
 
 class Builder:
     """Grows a program; the operators' lowering functions call it.
@@ -301,18 +304,25 @@ class Builder:
         return name in self._pairs
 
     def is_read_in_pairs(self, name: str) -> bool:
-        """Tell whether all that reads ``name`` are convolutions in 16-bit floats."""
+        """Tell whether all that reads ``name`` are convolutions that read 16-bit floats."""
         readers = self._readers.get(name, ())
         inside = name in self._places or any(place.whole == name for place in self._places.values())
         return (
             bool(readers)
             and not inside
             and name not in self.graph.output_names()
-            and all(map(self._computes_in_pairs, readers))
+            and all(map(self._reads_pairs, readers))
         )
 
-    def _computes_in_pairs(self, node: Node) -> bool:
-        return node.op_type == "FusedConv" and self._chosen[node.outputs[0]][1].algorithm in IN_16_BITS
+    def ends_in_pairs(self, node: Node) -> bool:
+        """Tell whether a depthwise convolution ends in 16-bit floats, and reads them, if what it reads lies in such."""
+        return not node.input(3) and self.is_read_in_pairs(node.outputs[0])
+
+    def _reads_pairs(self, node: Node) -> bool:
+        if node.op_type != "FusedConv":
+            return False
+        algorithm = self._chosen[node.outputs[0]][1].algorithm
+        return algorithm in IN_16_BITS or (algorithm == _DEPTHWISE and self.ends_in_pairs(node))
 
     def pair_rows(self, name: str) -> Tensor:
         """Return a matrix, in no blocks, as rows of 16-bit floats filled up to whole blocks: pixels of one row."""

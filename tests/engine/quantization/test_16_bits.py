@@ -88,6 +88,35 @@ def test_a_network_in_16_bits_is_near_the_one_in_floats(network, precision):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
+def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(precision, tmp_path):
+    constants = {}
+    nodes = [
+        *conv("x", "a", 24, 83, constants, activation="HardSwish"),
+        *conv("a", "b", 83, 83, constants, kernel=3, group=83),
+        *conv("b", "c", 83, 83, constants, kernel=5, group=83, stride=2),
+        *conv("c", "d", 83, 48, constants),
+        helper.make_node("MaxPool", ["d"], ["e"], kernel_shape=[2, 2], strides=[1, 1]),
+        *conv("e", "f", 48, 48, constants, kernel=7, group=48),
+        *conv("f", "g", 48, 48, constants),
+        *conv("g", "h", 48, 48, constants, kernel=3, group=48, added="g"),
+        *conv("h", "y", 48, 8, constants, activation=""),
+    ]
+    (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": (2, 24, 21, 30)}, constants=constants, opset=20))
+    x = {"x": normal(1, 2, 24, 21, 30)}
+    exact, session = Session(tmp_path / "network.onnx").run(x)["y"], {}
+    for threads in (1, 2, 3):
+        session[threads] = Session(tmp_path / "network.onnx", threads=threads, precision=precision)
+    kernels = [kernel.partition("_avx")[0].partition("_neon")[0] for kernel, _ in session[1].steps()]
+    depthwise = [kernel.removeprefix("conv_depthwise_") for kernel in kernels if "depthwise" in kernel]
+    assert depthwise == [precision, precision, f"to_{precision}", "f32"]
+    found = session[1].run(x)["y"]
+    assert 35 < sqnr_db(exact, found) < 80
+    session[1].poison()
+    for one in session.values():
+        np.testing.assert_array_equal(one.run(x)["y"], found)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("model", ["resnet18", "vit-tiny", "lstm2"])
 def test_networks_of_the_zoo(model, precision):
     sessions = [Session(model, threads=2, batch_size=1, precision=one) for one in ("fp32", precision)]

@@ -5,8 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "halves.hpp"
@@ -356,7 +359,8 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
   }
 }
 
-// Depthwise convolutions of floats that are rounded once; what fills up the last block of x is no number.
+// Depthwise convolutions of floats, and of 16-bit floats, that are rounded once; what fills up the last block of floats
+// is no number.
 void check_depthwise(int v, const PairTable& pairs, Random& random, Report& report) {
   const Numbers& numbers = numbers_of(pairs);
   const int channels = random.whole(1, 40), n = random.whole(1, 2), h = random.whole(5, 20);
@@ -374,6 +378,7 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
   reference::Tensor summed(n, channels, out_h, out_w), expected = summed;
   std::vector<double> bias(static_cast<std::size_t>(channels));
   for (auto* values : {&x.values, &weights.values, &bias}) random.fill(*values);
+  numbers.round_all(x.values);
   const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
   const bool function = random.coin();
   reference::conv(x, weights, bias, nullptr, window, channels, clamp, summed);
@@ -396,8 +401,9 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
           static_cast<float>(weights.values[static_cast<std::size_t>(c * taps + tap)]);
     }
   }
+  PlacedPairs narrow(numbers, n, channels, h, w, 2);
+  narrow.put(x);
   Step step{};
-  step.x = placed.view;
   step.weights = packed.data();
   step.bias = biases.data();
   set_window(step, window);
@@ -406,10 +412,12 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
   const std::string what = std::string(pairs.name) + " depthwise of " + std::to_string(channels) + " channels, " +
                            std::to_string(h) + "x" + std::to_string(w) + ", kernel " + std::to_string(window.kernel_h) +
                            "x" + std::to_string(window.kernel_w);
-  for (const int threads : {1, 3}) {
+  for (const auto& [family, threads] : std::initializer_list<std::pair<const char*, int>>{
+           {"conv_depthwise_", 1}, {"conv_depthwise_", 3}, {"conv_depthwise_to_", 1}, {"conv_depthwise_to_", 3}}) {
     PlacedPairs made(numbers, n, channels, out_h, out_w, 1);
+    step.x = std::string_view(family) == "conv_depthwise_" ? narrow.view : placed.view;
     step.out = made.view;
-    run_kernel(pairs, std::string("conv_depthwise_") + pairs.numbers, step, threads);
+    run_kernel(pairs, std::string(family) + pairs.numbers, step, threads);
     report.check(what, made.error(expected), numbers.rounded_error);
     report.check(what + " writes elsewhere", made.written_around(), 0);
     int not_zero = 0;

@@ -23,7 +23,8 @@ namespace powerlab::engine::POWERLAB_TIER {
 static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS, "_" POWERLAB_PAIR_TILE, conv_pairs<false>),
     POWERLAB_PAIR_KERNEL("conv_direct_" POWERLAB_NUMBERS "_f32", "_" POWERLAB_PAIR_TILE, conv_pairs<true>),
-    POWERLAB_PAIR_KERNEL("conv_depthwise_" POWERLAB_NUMBERS, "", conv_depthwise_narrow),
+    POWERLAB_PAIR_KERNEL("conv_depthwise_" POWERLAB_NUMBERS, "", conv_depthwise_narrow<NarrowPixels>),
+    POWERLAB_PAIR_KERNEL("conv_depthwise_to_" POWERLAB_NUMBERS, "", conv_depthwise_narrow<FloatPixels>),
     POWERLAB_PAIR_KERNEL("narrow_blocks_" POWERLAB_NUMBERS, "", narrow_blocks<false>),
     POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
     POWERLAB_PAIR_KERNEL("narrow_planes_" POWERLAB_NUMBERS, "", narrow_planes),

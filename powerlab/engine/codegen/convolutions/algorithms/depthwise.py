@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
+from powerlab.engine.codegen.convolutions.algorithms.fields import Tensors, emit_in_blocks, in_blocks
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.pack import pack_depthwise
 from powerlab.engine.ir.graph import Node
@@ -40,6 +40,16 @@ class DepthwiseConvolution(Struct, frozen=True):
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv: to 16-bit floats where all that reads it computes in them."""
-        narrow = not node.input(3) and builder.is_read_in_pairs(node.outputs[0])
-        family = f"conv_depthwise_{builder.tier.precision}" if narrow else "conv_depthwise"
-        emit_in_blocks(builder, node, shape, choice, family=family, pack=pack_depthwise, narrow=narrow)
+        family, tensors = self._in_pairs(builder, node) or ("conv_depthwise", in_blocks(builder, node))
+        emit_in_blocks(builder, node, shape, choice, tensors, family=family, pack=pack_depthwise)
+
+    def _in_pairs(self, builder: Builder, node: Node) -> tuple[str, Tensors] | None:
+        """Return the kernel that writes 16-bit floats, and what it gets; None where floats are to be written."""
+        if not builder.ends_in_pairs(node):
+            return None
+        x, precision = node.inputs[0], builder.tier.precision
+        if builder.lies_in_pairs(x):
+            family, read = f"conv_depthwise_{precision}", builder.pairs(x)
+        else:
+            family, read = f"conv_depthwise_to_{precision}", builder.blocked(x)
+        return family, (builder.new_pairs(node.outputs[0]), read, None)

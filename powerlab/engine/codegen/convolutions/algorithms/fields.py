@@ -14,6 +14,9 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats, Tensor
 
+Tensors = tuple[Tensor, Tensor, Tensor | None]
+"""What a step writes, what it reads, and what it adds: None where that is nothing."""
+
 
 def kernel_fields(shape: ConvShape) -> dict[str, int]:
     """Return kernel, strides, dilations and padding as fields of the native step."""
@@ -34,15 +37,22 @@ def window_fields(shape: ConvShape, node: Node) -> dict[str, Any]:
     return {**kernel_fields(shape), **clamp_fields(node)}
 
 
+def in_blocks(builder: Builder, node: Node) -> Tensors:
+    """Return what a convolution writes, reads and adds, all in blocks of floats."""
+    x = builder.blocked(node.inputs[0])
+    out, residual = result(builder, node)
+    return out, x, residual
+
+
 def emit_in_blocks(
     builder: Builder,
     node: Node,
     shape: ConvShape,
     choice: Choice,
+    tensors: Tensors,
     *,
     family: str,
     pack: Callable[[Floats, int], Floats],
-    narrow: bool = False,
     **settings: int,
 ) -> None:
     """Append the step of a kernel that reads blocks of channels and writes as many.
@@ -52,21 +62,17 @@ def emit_in_blocks(
         node: the FusedConv.
         shape: what it is asked to do.
         choice: what was chosen for it.
+        tensors: what it writes, reads and adds.
         family: the kernel.
         pack: weights and a vector's width -> weights as the kernel reads them.
-        narrow: whether the result is 16-bit floats.
         settings: further fields of the native step.
     """
     width = builder.tier.vector_width
     weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
-    x = builder.blocked(node.inputs[0])
-    out, residual = (builder.new_pairs(node.outputs[0]), None) if narrow else result(builder, node)
     builder.emit(
         family,
         node,
-        out,
-        x,
-        residual,
+        *tensors,
         choice=choice,
         weights=pack(weights, width),
         bias=fill_channels(bias, shape.outputs, divide_up(shape.outputs, width), width),

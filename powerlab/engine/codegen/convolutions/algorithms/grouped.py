@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks
+from powerlab.engine.codegen.convolutions.algorithms.fields import emit_in_blocks, in_blocks
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.pack import pack_grouped
 from powerlab.engine.ir.graph import Node
@@ -51,4 +51,5 @@ class GroupedConvolution(Struct, frozen=True):
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv."""
-        emit_in_blocks(builder, node, shape, choice, family="conv_grouped", pack=pack_grouped, groups=shape.groups)
+        tensors, groups = in_blocks(builder, node), shape.groups
+        emit_in_blocks(builder, node, shape, choice, tensors, family="conv_grouped", pack=pack_grouped, groups=groups)

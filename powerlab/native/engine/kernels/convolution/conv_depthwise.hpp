@@ -7,7 +7,7 @@
 // rows of the output where they are 3 x 3, and larger ones of strides 1 compute two rows of the output with each pixel
 // they load. Where there are 16, tiles are of one row and eight pixels, whose sums do not wait for themselves, and a
 // row of a usual kernel is compiled as a whole, so that a pixel stays in a register for as many taps as there is room.
-// All ways add up in the same order.
+// All ways add up in the same order. How the pixels of x lie is a parameter of them all: see FloatPixels.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -21,6 +21,12 @@ constexpr int kDepthwisePixels = 7;
 constexpr bool kDepthwiseHolds = false;
 constexpr int kDepthwisePixels = 8;
 #endif
+
+// Pixels of x as vectors of floats: how many floats one lies behind the other, and how one is loaded.
+struct FloatPixels {
+  static constexpr std::int64_t kApart = kWidth;
+  static inline Vec read(const float* pixel) { return load(pixel); }
+};
 
 // The rows of x that the first row of the output reads: row i of them is row (first + i) modulo `slots` of `data`.
 struct RowRing {
@@ -116,14 +122,14 @@ static inline __attribute__((always_inline)) void depthwise_taps(Vec (&acc)[P], 
   }
 }
 
-template <int N>
+template <class X, int N>
 static inline __attribute__((always_inline)) void depthwise_load(Vec (&x)[N], const float* from) {
   POWERLAB_UNROLL
-  for (int i = 0; i < N; ++i) x[i] = load(from + i * kWidth);
+  for (int i = 0; i < N; ++i) x[i] = X::read(from + i * X::kApart);
 }
 
 // A kernel of 3 x 3, strides S, R rows of the output.
-template <int S, int R, int P>
+template <class X, int S, int R, int P>
 static __attribute__((noinline)) void depthwise_3x3(DepthwiseTile& t) {
   do {
     Vec acc[R][P];
@@ -131,7 +137,7 @@ static __attribute__((noinline)) void depthwise_3x3(DepthwiseTile& t) {
     POWERLAB_UNROLL
     for (int i = 0; i < (R - 1) * S + 3; ++i) {
       Vec x[(P - 1) * S + 3];
-      depthwise_load(x, ring_row(*t.ring, i) + t.x_offset);
+      depthwise_load<X>(x, ring_row(*t.ring, i) + t.x_offset);
       POWERLAB_UNROLL
       for (int r = 0; r < R; ++r) {
         const int ky = i - r * S;
@@ -143,14 +149,14 @@ static __attribute__((noinline)) void depthwise_3x3(DepthwiseTile& t) {
 }
 
 // A kernel of 5 x 5, strides S, one row of the output.
-template <int S, int P>
+template <class X, int S, int P>
 static __attribute__((noinline)) void depthwise_5x5(DepthwiseTile& t) {
   do {
     Vec acc[1][P];
     depthwise_start(t, acc);
     for (int ky = 0; ky < 5; ++ky) {
       Vec x[(P - 1) * S + 5];
-      depthwise_load(x, ring_row(*t.ring, ky) + t.x_offset);
+      depthwise_load<X>(x, ring_row(*t.ring, ky) + t.x_offset);
       depthwise_taps<5, S, P>(acc[0], x, t.weights + ky * 5 * kWidth);
     }
     depthwise_finish(t, acc);
@@ -158,7 +164,7 @@ static __attribute__((noinline)) void depthwise_5x5(DepthwiseTile& t) {
 }
 
 // A kernel of K x K, strides S, one row of the output.
-template <int K, int S, int P>
+template <class X, int K, int S, int P>
 static __attribute__((noinline)) void depthwise_square(DepthwiseTile& t) {
   do {
     Vec acc[1][P];
@@ -170,7 +176,7 @@ static __attribute__((noinline)) void depthwise_square(DepthwiseTile& t) {
       for (int kx = 0; kx < K; ++kx) {
         const Vec w = load(weights + kx * kWidth);
         POWERLAB_UNROLL
-        for (int p = 0; p < P; ++p) acc[0][p] += w * load(x + (p * S + kx) * kWidth);
+        for (int p = 0; p < P; ++p) acc[0][p] += w * X::read(x + (p * S + kx) * X::kApart);
       }
     }
     depthwise_finish(t, acc);
@@ -178,28 +184,28 @@ static __attribute__((noinline)) void depthwise_square(DepthwiseTile& t) {
 }
 
 // One kernel row over one row of x, pixels that are multiplied `stride` floats apart and taps `across`.
-template <int P>
+template <class X, int P>
 static inline __attribute__((always_inline)) void depthwise_row(Vec (&acc)[P], const float* x, const float* weights,
                                                                 int taps, std::int64_t across, std::int64_t stride) {
   for (int kx = 0; kx < taps; ++kx, weights += kWidth, x += across) {
     const Vec w = load(weights);
     POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[p] += w * load(x + p * stride);
+    for (int p = 0; p < P; ++p) acc[p] += w * X::read(x + p * stride);
   }
 }
 
 // Any kernel, one row of the output.
-template <int P>
+template <class X, int P>
 static __attribute__((noinline)) void depthwise_any(DepthwiseTile& t) {
   const Step& s = *t.step;
-  const std::int64_t stride = kWidth * static_cast<std::int64_t>(s.stride_w), across = s.dilation_w * kWidth;
+  const std::int64_t stride = X::kApart * s.stride_w, across = X::kApart * s.dilation_w;
   do {
     Vec acc[1][P];
     depthwise_start(t, acc);
     const float* weights = t.weights;
     for (int ky = 0; ky < s.kernel_h; ++ky, weights += s.kernel_w * kWidth) {
       const float* x = ring_row(*t.ring, ky * static_cast<std::int64_t>(s.dilation_h)) + t.x_offset;
-      depthwise_row<P>(acc[0], x, weights, s.kernel_w, across, stride);
+      depthwise_row<X, P>(acc[0], x, weights, s.kernel_w, across, stride);
     }
     depthwise_finish(t, acc);
   } while (depthwise_next(t));
@@ -207,16 +213,16 @@ static __attribute__((noinline)) void depthwise_any(DepthwiseTile& t) {
 
 // Dense kernels of strides 1, two rows of the output: most rows of x are read for both, so that two multiplications
 // take one load.
-template <int P>
+template <class X, int P>
 static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
   const int taps = t.step->kernel_w, rows = t.step->kernel_h;
   // Compilers that know it keep pixels for the next taps in registers, which only some processors have enough of.
-  const std::int64_t pixel = kDepthwiseHolds ? kWidth : t.step->x.pixel;
+  const std::int64_t pixel = kDepthwiseHolds ? X::kApart : t.step->x.pixel;
   const std::int64_t row = taps * kWidth;
   do {
     Vec acc[2][P];
     depthwise_start(t, acc);
-    depthwise_row<P>(acc[0], ring_row(*t.ring, 0) + t.x_offset, t.weights, taps, pixel, pixel);
+    depthwise_row<X, P>(acc[0], ring_row(*t.ring, 0) + t.x_offset, t.weights, taps, pixel, pixel);
     const float* weights = t.weights;
     for (int i = 1; i < rows; ++i) {
       const float* x = ring_row(*t.ring, i) + t.x_offset;
@@ -224,13 +230,13 @@ static __attribute__((noinline)) void depthwise_two(DepthwiseTile& t) {
         const Vec first = load(weights + row), second = load(weights);
         POWERLAB_UNROLL
         for (int p = 0; p < P; ++p) {
-          const Vec value = load(x + p * pixel);
+          const Vec value = X::read(x + p * pixel);
           acc[0][p] += first * value;
           acc[1][p] += second * value;
         }
       }
     }
-    depthwise_row<P>(acc[1], ring_row(*t.ring, rows) + t.x_offset, weights, taps, pixel, pixel);
+    depthwise_row<X, P>(acc[1], ring_row(*t.ring, rows) + t.x_offset, weights, taps, pixel, pixel);
     depthwise_finish(t, acc);
   } while (depthwise_next(t));
 }
@@ -241,7 +247,8 @@ using DepthwiseFunction = void (*)(DepthwiseTile&);
 struct DepthwiseKind {
   int rows, pixels;  // of the output, at most
   DepthwiseFunction one[kDepthwisePixels], two[kDepthwisePixels];
-  int channels = 1;  // of the input that make one of the output
+  int channels = 1;             // of the input that make one of the output
+  std::int64_t apart = kWidth;  // pixels of x, in floats
 };
 
 template <int... P>
@@ -254,50 +261,55 @@ using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
 using TwoDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6>;
 #endif
 
-template <int... P>
+template <class X, int... P>
 constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
-  return {1, kDepthwisePixels, {depthwise_any<P>...}, {}};
+  return {1, kDepthwisePixels, {depthwise_any<X, P>...}, {}, 1, X::kApart};
 }
-template <int... P>
+template <class X, int... P>
 constexpr DepthwiseKind make_two(DepthwiseWidths<P...>) {
-  return {2, static_cast<int>(sizeof...(P)), {depthwise_any<P>...}, {depthwise_two<P>...}};
+  return {2, static_cast<int>(sizeof...(P)), {depthwise_any<X, P>...}, {depthwise_two<X, P>...}, 1, X::kApart};
 }
-static constexpr DepthwiseKind kDepthwiseAny = make_any(AllDepthwiseWidths{});
-static constexpr DepthwiseKind kDepthwiseTwo = make_two(TwoDepthwiseWidths{});
+template <class X>
+constexpr DepthwiseKind kDepthwiseAny = make_any<X>(AllDepthwiseWidths{});
+template <class X>
+constexpr DepthwiseKind kDepthwiseTwo = make_two<X>(TwoDepthwiseWidths{});
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-template <int S, int... P>
+template <class X, int S, int... P>
 constexpr DepthwiseKind make_3x3(DepthwiseWidths<P...>) {
-  return {2, kDepthwisePixels, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+  return {2, kDepthwisePixels, {depthwise_3x3<X, S, 1, P>...}, {depthwise_3x3<X, S, 2, P>...}, 1, X::kApart};
 }
-template <int S, int... P>
+template <class X, int S, int... P>
 constexpr DepthwiseKind make_5x5(DepthwiseWidths<P...>) {
-  return {1, kDepthwisePixels, {depthwise_5x5<S, P>...}, {}};
+  return {1, kDepthwisePixels, {depthwise_5x5<X, S, P>...}, {}, 1, X::kApart};
 }
-static constexpr DepthwiseKind kDepthwiseSquare[][2] = {
-    {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})},
-    {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})},
-    {kDepthwiseTwo, kDepthwiseAny},
-    {kDepthwiseTwo, kDepthwiseAny}};
+template <class X>
+constexpr DepthwiseKind kDepthwiseSquare[][2] = {
+    {make_3x3<X, 1>(AllDepthwiseWidths{}), make_3x3<X, 2>(AllDepthwiseWidths{})},
+    {make_5x5<X, 1>(AllDepthwiseWidths{}), make_5x5<X, 2>(AllDepthwiseWidths{})},
+    {kDepthwiseTwo<X>, kDepthwiseAny<X>},
+    {kDepthwiseTwo<X>, kDepthwiseAny<X>}};
 #else
-template <int K, int S, int... P>
+template <class X, int K, int S, int... P>
 constexpr DepthwiseKind make_square(DepthwiseWidths<P...>) {
-  return {1, kDepthwisePixels, {depthwise_square<K, S, P>...}, {}};
+  return {1, kDepthwisePixels, {depthwise_square<X, K, S, P>...}, {}, 1, X::kApart};
 }
-static constexpr DepthwiseKind kDepthwiseSquare[][2] = {
-    {make_square<3, 1>(AllDepthwiseWidths{}), make_square<3, 2>(AllDepthwiseWidths{})},
-    {make_square<5, 1>(AllDepthwiseWidths{}), make_square<5, 2>(AllDepthwiseWidths{})},
-    {make_square<7, 1>(AllDepthwiseWidths{}), kDepthwiseAny},
-    {make_square<9, 1>(AllDepthwiseWidths{}), kDepthwiseAny}};
+template <class X>
+constexpr DepthwiseKind kDepthwiseSquare[][2] = {
+    {make_square<X, 3, 1>(AllDepthwiseWidths{}), make_square<X, 3, 2>(AllDepthwiseWidths{})},
+    {make_square<X, 5, 1>(AllDepthwiseWidths{}), make_square<X, 5, 2>(AllDepthwiseWidths{})},
+    {make_square<X, 7, 1>(AllDepthwiseWidths{}), kDepthwiseAny<X>},
+    {make_square<X, 9, 1>(AllDepthwiseWidths{}), kDepthwiseAny<X>}};
 #endif
 
+template <class X = FloatPixels>
 static const DepthwiseKind& depthwise_kind(const Step& s) {
   const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w && s.stride_h <= 2;
   const bool dense = s.dilation_h == 1 && s.dilation_w == 1, odd = s.kernel_h % 2 == 1;
   if (square && dense && odd && s.kernel_h >= 3 && s.kernel_h <= 9) {
-    return kDepthwiseSquare[s.kernel_h / 2 - 1][s.stride_h - 1];
+    return kDepthwiseSquare<X>[s.kernel_h / 2 - 1][s.stride_h - 1];
   }
-  return dense && s.stride_h == 1 && s.stride_w == 1 && s.kernel_h > 1 ? kDepthwiseTwo : kDepthwiseAny;
+  return dense && s.stride_h == 1 && s.stride_w == 1 && s.kernel_h > 1 ? kDepthwiseTwo<X> : kDepthwiseAny<X>;
 }
 
 // `count` rows of one block of s.out, which begin at `out`; `ring` is where the first one reads.
@@ -320,11 +332,11 @@ static void depthwise_rows(const Step& s, const DepthwiseKind& kind, const RowRi
     from.first = (ring.first + y * s.stride_h) % ring.slots;
     const DepthwiseFunction* functions = together == 1 ? kind.one : kind.two;
     const auto compute = [&](std::int64_t begin, std::int64_t pixels, std::int64_t tiles_alike) {
-      t.x_offset = begin * s.stride_w * kWidth;
+      t.x_offset = begin * s.stride_w * kind.apart;
       t.out = out + y * s.out.row + begin * kWidth;
       t.residual = residual ? residual + y * s.y.row + begin * kWidth : nullptr;
       t.count = below ? rows / together : tiles_alike;
-      t.x_next = below ? 0 : pixels * s.stride_w * kWidth;
+      t.x_next = below ? 0 : pixels * s.stride_w * kind.apart;
       t.ring_next = below ? together * s.stride_h : 0;
       t.out_next = below ? together * s.out.row : pixels * kWidth;
       t.residual_next = below ? together * s.y.row : pixels * kWidth;

@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) void grouped_taps(Vec (&acc)[P], co
   // Each channel reads its pixels anew where not all of a tile's fit into registers: GCC would keep them on the stack.
   if constexpr (!kDepthwiseHolds) asm volatile("" : "+r"(x));
   Vec w[3];
-  depthwise_load(w, weights);
+  depthwise_load<FloatPixels>(w, weights);
   POWERLAB_UNROLL
   for (int i = 0; i < (P - 1) * S + 3; ++i) {
     const auto value = grouped_value<G, J>(x + i * kWidth);

@@ -19,6 +19,10 @@ static inline Vec dot_pairs(Vec sum, Word x, Vec weights) {
 static inline void store_narrow(float* p, Vec v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));
 }
+// Two vectors behind each other, in one step for both.
+static inline void store_two_narrow(float* p, Vec first, Vec second) {
+  _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
+}
 static inline Vec load_narrow(const float* p) {
   const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   // The unmasked form reads an undefined register, of which GCC warns.

@@ -1,8 +1,10 @@
-// Depthwise convolution of floats whose result is 16-bit floats, for the convolutions in them that read it: part of a
-// plane at a time is computed as conv_depthwise.hpp does, into memory that the nearest cache holds, and rounded there.
+// Depthwise convolution of floats, or of 16-bit floats, whose result is 16-bit floats, for the convolutions in them
+// that read it: part of a plane at a time is computed as conv_depthwise.hpp does, into memory that the nearest cache
+// holds, and rounded there.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/convolution/conv_depthwise.hpp"
 #include "kernels/pairs/words.hpp"
@@ -10,6 +12,18 @@
 namespace powerlab::engine::POWERLAB_TIER {
 
 constexpr std::int64_t kNearFloats = 4096;  // 16 KB: half of the smallest nearest cache is left to what is read
+
+struct NarrowPixels {
+  static constexpr std::int64_t kApart = kBlockWords;
+  static inline Vec read(const float* pixel) { return load_narrow(pixel); }
+};
+
+// Where a vector of channels lies in x: floats from the beginning of the first image's plane.
+template <class X>
+static inline const float* plane_of_vector(const View& x, std::int64_t n, std::int64_t block, int vector) {
+  if constexpr (std::is_same_v<X, FloatPixels>) return row_start(x, {n, block * kBlockVectors + vector, 0});
+  return row_start(x, {n, block, 0}) + vector * (kWidth / 2);
+}
 
 // `rows` x `columns` pixels of a vector of channels, of which `lanes` are there.
 static inline void narrow_near(const float* near, float* out, std::int64_t out_row, std::int64_t rows,
@@ -21,10 +35,12 @@ static inline void narrow_near(const float* near, float* out, std::int64_t out_r
   }
 }
 
-// x in blocks of kWidth floats, out in blocks of 16 channels, filled up with zeros; weights as conv_depthwise has them.
+// x in blocks of kWidth floats or as out, out in blocks of 16 channels, filled up with zeros; weights as conv_depthwise
+// has them.
+template <class X>
 static void conv_depthwise_narrow(const Step& s, int thread, int threads) {
   alignas(4 * kWidth) float near[kNearFloats];
-  const DepthwiseKind& kind = depthwise_kind(s);
+  const DepthwiseKind& kind = depthwise_kind<X>(s);
   const std::int64_t pixels = kNearFloats / kWidth, columns = std::min<std::int64_t>(s.out.w, pixels / kind.rows);
   const std::int64_t most_rows = pixels / columns / kind.rows * kind.rows;
   Step part = s;
@@ -39,7 +55,8 @@ static void conv_depthwise_narrow(const Step& s, int thread, int threads) {
         part.out.w = static_cast<std::int32_t>(std::min(columns, s.out.w - begin));
         part.out.row = part.out.w * kWidth;
         if (lanes > 0) {
-          const float* x = row_start(s.x, {r.n, block, -s.pad_top}) + (begin * s.stride_w - s.pad_left) * s.x.pixel;
+          const float* x = plane_of_vector<X>(s.x, r.n, r.block, vector) - s.pad_top * s.x.row +
+                           (begin * s.stride_w - s.pad_left) * X::kApart;
           depthwise_rows(part, kind, {x, s.x.row, r.y * s.stride_h, INT32_MAX}, block, count, near, nullptr);
         }
         float* out = row_start(s.out, r) + begin * kBlockWords + vector * (kWidth / 2);

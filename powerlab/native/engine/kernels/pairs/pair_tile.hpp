@@ -46,11 +46,19 @@ static inline __attribute__((always_inline)) void pair_finish(Vec (&acc)[B][P], 
     }
   };
   if (t.residual && !t.step->adds_last) add_residual();
-  const float slope = t.step->slope, low = t.step->low, high = t.step->high;
+  if (t.step->slope != 1) {  // where there are few words, what ends a tile takes as long as its products
+    const Vec slope = broadcast(t.step->slope);
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = acc[b][p] < broadcast(0) ? acc[b][p] * slope : acc[b][p];
+    }
+  }
+  const Vec low = broadcast(t.step->low), high = broadcast(t.step->high);
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
     POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[b][p] = activate(acc[b][p], slope, low, high);
+    for (int p = 0; p < P; ++p) acc[b][p] = clamp(acc[b][p], low, high);
   }
   if (t.residual && t.step->adds_last) add_residual();
 }
@@ -62,6 +70,21 @@ static __attribute__((noinline)) void pair_functions(const PairTile& t, float* s
     float* out = t.out + pair_place(t, b, t.out_plane);
     for (int p = 0; p < pixels; ++p, sums += kWidth) store_narrow(out + p * t.out_pixel, load(sums));
   }
+}
+
+// The sums of a vector of channels, one pixel behind the other.
+template <int P>
+static inline __attribute__((always_inline)) void pair_narrow(Vec (&acc)[P], float* out, std::int64_t pixel) {
+#if defined(__AVX512BF16__)
+  if (pixel == kBlockWords) {
+    POWERLAB_UNROLL
+    for (int p = 0; p + 1 < P; p += 2) store_two_narrow(out + p * kBlockWords, acc[p], acc[p + 1]);
+    if constexpr (P % 2 == 1) store_narrow(out + (P - 1) * kBlockWords, acc[P - 1]);
+    return;
+  }
+#endif
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) store_narrow(out + p * pixel, acc[p]);
 }
 
 // F: whether the result is floats.
@@ -89,9 +112,7 @@ static inline __attribute__((always_inline)) void pair_store(Vec (&acc)[B][P], c
   }
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
-    float* out = t.out + pair_place(t, b, t.out_plane);
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) store_narrow(out + p * t.out_pixel, acc[b][p]);
+    pair_narrow<P>(acc[b], t.out + pair_place(t, b, t.out_plane), t.out_pixel);
   }
 }
 
