@@ -73,6 +73,10 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   t.first_vector = static_cast<int>(first);
   t.blocks = static_cast<int>(in_blocks);
   t.words = s.lanes;
+  // Half a block is left out where all its weights are 0.
+  const std::int64_t last_channels = s.x.c / s.groups % kBlockChannels;
+  t.last_words =
+      s.lanes == kBlockWords && last_channels > 0 && last_channels <= kBlockWords ? kBlockWords / 2 : s.lanes;
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
   t.narrow_residual = narrow_residual;

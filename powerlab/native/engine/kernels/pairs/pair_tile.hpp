@@ -20,8 +20,8 @@ struct PairTile {
   std::int64_t x_plane, x_row, x_column, x_pixel;
   std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;
   const Step* step;
-  int first_vector;  // of the unit, counted from the start of its group
-  int blocks, words, kernel_h, kernel_w;
+  int first_vector;                                   // of the unit, counted from the start of its group
+  int blocks, words, last_words, kernel_h, kernel_w;  // words of a block, and of the last one, that are not all zero
   bool narrow_residual;
 };
 

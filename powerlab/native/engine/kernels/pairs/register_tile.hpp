@@ -31,18 +31,21 @@ static __attribute__((noinline)) void pair_tile(const PairTile& t) {
     // Under a kernel of 1 x 1 blocks are passed through as taps are: what surrounds a short loop would count.
     const bool is_point = at.kernel_h * at.kernel_w == 1;
     const std::int64_t pixel = at.x_pixel, prefetch_step = 4 * at.prefetch_step;
-    const int words = at.words;
+    const int words = is_point || state.block + 1 < at.blocks ? at.words : at.last_words;
+    const int end_words = is_point ? at.last_words : words;
     const std::int64_t next = (is_point ? at.x_plane : at.x_column) - words;
+    const std::int64_t left_out = static_cast<std::int64_t>(at.words - words) * B * kWidth;
     const float* x = at.x + state.block * at.x_plane + state.ky * at.x_row;
     const float* x3 = x + 3 * pixel;
     const char* prefetch = state.prefetch;
     for (int taps = is_point ? at.blocks : at.kernel_w; taps > 0; --taps, x += next, x3 += next) {
-      for (int left = words; left > 0; left -= 4, x += 4, x3 += 4) {
+      for (int left = taps > 1 ? words : end_words; left > 0; left -= 4, x += 4, x3 += 4) {
         pair_four_words<B, P>(acc, x, x3, pixel, weights);
         weights += 4 * B * kWidth;
         __builtin_prefetch(prefetch, 0, 2);
         prefetch += prefetch_step;
       }
+      weights += left_out;
     }
     state.prefetch = prefetch;
     asm volatile("" : "+m"(state));
