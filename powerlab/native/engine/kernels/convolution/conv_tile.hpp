@@ -100,30 +100,7 @@ static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], 
     }
   };
   if (t.residual && !t.adds_last) add_residual();
-  if (t.slope != 1) {
-    const Vec slope = broadcast(t.slope);
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] = acc[b][p] < broadcast(0) ? acc[b][p] * slope : acc[b][p];
-    }
-  }
-  if (t.low != -__builtin_inff()) {  // a tile of few channels takes a twentieth less where nothing is compared
-    const Vec low = broadcast(t.low);
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] = at_least(acc[b][p], low);
-    }
-  }
-  if (t.high != __builtin_inff()) {
-    const Vec high = broadcast(t.high);
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] = at_most(acc[b][p], high);
-    }
-  }
+  activate_tile(acc, t.slope, t.low, t.high);
   if (t.residual && t.adds_last) add_residual();
 }
 

@@ -46,20 +46,7 @@ static inline __attribute__((always_inline)) void pair_finish(Vec (&acc)[B][P], 
     }
   };
   if (t.residual && !t.step->adds_last) add_residual();
-  if (t.step->slope != 1) {  // where there are few words, what ends a tile takes as long as its products
-    const Vec slope = broadcast(t.step->slope);
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] = acc[b][p] < broadcast(0) ? acc[b][p] * slope : acc[b][p];
-    }
-  }
-  const Vec low = broadcast(t.step->low), high = broadcast(t.step->high);
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[b][p] = clamp(acc[b][p], low, high);
-  }
+  activate_tile(acc, t.step->slope, t.step->low, t.step->high);
   if (t.residual && t.step->adds_last) add_residual();
 }
 
