@@ -69,10 +69,13 @@ def emit_in_blocks(
     """
     width = builder.tier.vector_width
     weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+    out, x, residual = tensors
     builder.emit(
         family,
         node,
-        *tensors,
+        out,
+        x,
+        residual,
         choice=choice,
         weights=pack(weights, width),
         bias=fill_channels(bias, shape.outputs, divide_up(shape.outputs, width), width),

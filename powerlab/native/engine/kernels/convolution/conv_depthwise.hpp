@@ -64,20 +64,39 @@ static inline __attribute__((always_inline)) bool depthwise_next(DepthwiseTile& 
 
 template <int R, int P>
 static inline __attribute__((always_inline)) void depthwise_finish(const DepthwiseTile& t, Vec (&acc)[R][P]) {
-  const auto add_residual = [&]() __attribute__((always_inline)) {
+  if (t.residual && !t.step->adds_last) {
     POWERLAB_UNROLL
     for (int r = 0; r < R; ++r) {
       POWERLAB_UNROLL
       for (int p = 0; p < P; ++p) acc[r][p] += load(t.residual + r * t.residual_row + p * kWidth);
     }
-  };
-  if (t.residual && !t.step->adds_last) add_residual();
-  activate_tile(acc, t.step->slope, t.step->low, t.step->high);
-  if (t.residual && t.step->adds_last) add_residual();
+  }
+  if (t.step->slope != 1) {
+    const Vec slope = broadcast(t.step->slope);
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[r][p] = acc[r][p] < broadcast(0) ? acc[r][p] * slope : acc[r][p];
+    }
+  }
+  const Vec low = broadcast(t.step->low), high = broadcast(t.step->high);
+  float* out = t.out;
+  const std::int64_t row = t.out_row;
+  if (t.residual && t.step->adds_last) {
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) {
+        store(out + r * row + p * kWidth,
+              clamp(acc[r][p], low, high) + load(t.residual + r * t.residual_row + p * kWidth));
+      }
+    }
+    return;
+  }
   POWERLAB_UNROLL
   for (int r = 0; r < R; ++r) {
     POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) store(t.out + r * t.out_row + p * kWidth, acc[r][p]);
+    for (int p = 0; p < P; ++p) store(out + r * row + p * kWidth, clamp(acc[r][p], low, high));
   }
 }
 
