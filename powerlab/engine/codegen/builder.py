@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.pairs.readers import ends_in_pairs, tensors_read_in_pairs
 from powerlab.engine.codegen.weights import PackedWeights
 from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Graph, Node, quoted
@@ -48,12 +49,8 @@ from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.runtime.memory import ALWAYS_THERE_BYTES, available_bytes, value_bytes
 from powerlab.engine.target.machine import Machine
-from powerlab.engine.target.tiers import IN_16_BITS
 
 Chosen = tuple[ConvShape, Choice]
-
-_DEPTHWISE = "depthwise"
-"""The algorithm that computes in floats, but may read and write 16-bit floats."""
 
 
 class Builder:
@@ -97,6 +94,7 @@ class Builder:
         self._bytes: dict[str, Tensor] = {}
         self._pairs: dict[str, Tensor] = {}
         self._pair_rows: dict[str, Tensor] = {}
+        self._read_in_pairs = tensors_read_in_pairs(graph, chosen, places) if self.tier.computes_in_16_bits() else {}
         self._readers = graph.consumers()
         self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
         self.packed_pairs: dict[Operand, Operand] = {}
@@ -305,24 +303,11 @@ class Builder:
 
     def is_read_in_pairs(self, name: str) -> bool:
         """Tell whether all that reads ``name`` are convolutions that read 16-bit floats."""
-        readers = self._readers.get(name, ())
-        inside = name in self._places or any(place.whole == name for place in self._places.values())
-        return (
-            bool(readers)
-            and not inside
-            and name not in self.graph.output_names()
-            and all(map(self._reads_pairs, readers))
-        )
+        return self._read_in_pairs.get(name, False)
 
     def ends_in_pairs(self, node: Node) -> bool:
-        """Tell whether a depthwise convolution ends in 16-bit floats, and reads them, if what it reads lies in such."""
-        return not node.input(3) and self.is_read_in_pairs(node.outputs[0])
-
-    def _reads_pairs(self, node: Node) -> bool:
-        if node.op_type != "FusedConv":
-            return False
-        algorithm = self._chosen[node.outputs[0]][1].algorithm
-        return algorithm in IN_16_BITS or (algorithm == _DEPTHWISE and self.ends_in_pairs(node))
+        """Tell whether a depthwise convolution ends in 16-bit floats."""
+        return ends_in_pairs(node, self._read_in_pairs)
 
     def pair_rows(self, name: str) -> Tensor:
         """Return a matrix, in no blocks, as rows of 16-bit floats filled up to whole blocks: pixels of one row."""

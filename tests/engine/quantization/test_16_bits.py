@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from engine_models import onnx_bytes
@@ -103,17 +105,27 @@ def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(pr
     ]
     (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": (2, 24, 21, 30)}, constants=constants, opset=20))
     x = {"x": normal(1, 2, 24, 21, 30)}
-    exact, session = Session(tmp_path / "network.onnx").run(x)["y"], {}
-    for threads in (1, 2, 3):
-        session[threads] = Session(tmp_path / "network.onnx", threads=threads, precision=precision)
-    kernels = [kernel.partition("_avx")[0].partition("_neon")[0] for kernel, _ in session[1].steps()]
+    exact = Session(tmp_path / "network.onnx").run(x)["y"]
+    one, *others = (Session(tmp_path / "network.onnx", threads=n, precision=precision) for n in (1, 2, 3))
+    kernels = [kernel.partition("_avx")[0].partition("_neon")[0] for kernel, _ in one.steps()]
     depthwise = [kernel.removeprefix("conv_depthwise_") for kernel in kernels if "depthwise" in kernel]
     assert depthwise == [precision, precision, f"to_{precision}", "f32"]
-    found = session[1].run(x)["y"]
+    found = one.run(x)["y"]
     assert 35 < sqnr_db(exact, found) < 80
-    session[1].poison()
-    for one in session.values():
-        np.testing.assert_array_equal(one.run(x)["y"], found)
+    one.poison()
+    for session in (one, *others):
+        np.testing.assert_array_equal(session.run(x)["y"], found)
+
+
+@pytest.mark.parametrize("precision", ["fp32", *PRECISIONS])
+def test_a_thousand_depthwise_convolutions_follow_on_each_other(precision, tmp_path):
+    names = ["x", *(f"t{number}" for number in range(1000)), "y"]
+    nodes = [helper.make_node("Conv", [a, "w"], [b], group=16) for a, b in itertools.pairwise(names)]
+    nodes[-1] = helper.make_node("Conv", [names[-2], "dense"], ["y"])
+    constants = {"w": np.full((16, 1, 1, 1), -1, np.float32), "dense": np.ones((3, 16, 1, 1), np.float32)}
+    (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": (1, 16, 2, 2)}, constants=constants, opset=20))
+    session = Session(tmp_path / "network.onnx", threads=1, precision=precision)
+    np.testing.assert_array_equal(session.run({"x": np.ones((1, 16, 2, 2), np.float32)})["y"], 16)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -39,7 +39,7 @@ class DepthwiseConvolution(Struct, frozen=True):
         return halo_of(shape, shape.size)
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
-        """Append the step that computes a FusedConv: to 16-bit floats where all that reads it computes in them."""
+        """Append the step that computes a FusedConv: to 16-bit floats where all that reads it takes them."""
         family, tensors = self._in_pairs(builder, node) or ("conv_depthwise", in_blocks(builder, node))
         emit_in_blocks(builder, node, shape, choice, tensors, family=family, pack=pack_depthwise)
 
