@@ -14,8 +14,7 @@ from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.program.layout import shape4
-
-_FLOAT_BYTES = 4
+from powerlab.engine.program.storage import FLOAT_BYTES
 
 _LEAST_BYTES = 4 << 20
 """Operands of a batch that are smaller are taken to stay in the caches anyway: a few times a second-level cache."""
@@ -84,4 +83,4 @@ def _read_again_bytes(graph: Graph, node: Node) -> int:
 def _bytes(graph: Graph, tensor: str) -> int:
     """Return how much room a tensor takes: floats, or the bytes of quantized ones."""
     info = graph.tensors[tensor]
-    return info.elements * min(_FLOAT_BYTES, info.dtype.itemsize)
+    return info.elements * min(FLOAT_BYTES, info.dtype.itemsize)

@@ -14,11 +14,9 @@ from powerlab.engine.codegen.quantized.byte_products import byte_factor, byte_si
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand, joined
-from powerlab.engine.program.storage import Space
+from powerlab.engine.program.storage import FLOAT_BYTES, Space
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
-
-_FLOAT_BYTES = 4
 
 _LONGEST_CHUNK = 512
 """Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
@@ -134,10 +132,10 @@ def _cut(inner: int, tier: Tier, machine: Machine, *, packs: bool) -> tuple[int,
     The rows of a tile fit half of the first-level cache, the panels half of the second-level one, and all rows a
     quarter of it. Packed rows come from there, too, as the panel does: both fit the first-level cache then.
     """
-    rows = max(1, machine.caches.l1_bytes // 2 // (_FLOAT_BYTES * tier.tile_pixels))
+    rows = max(1, machine.caches.l1_bytes // 2 // (FLOAT_BYTES * tier.tile_pixels))
     chunk = divide_up(inner, divide_up(inner, min(rows, _LONGEST_PACKED_CHUNK if packs else _LONGEST_CHUNK)))
-    panel_bytes = _FLOAT_BYTES * chunk * tier.tile_blocks * tier.vector_width
-    tile_bytes = _FLOAT_BYTES * chunk * tier.tile_pixels
+    panel_bytes = FLOAT_BYTES * chunk * tier.tile_blocks * tier.vector_width
+    tile_bytes = FLOAT_BYTES * chunk * tier.tile_pixels
     l2_bytes = machine.caches.l2_bytes
     return chunk, max(1, l2_bytes // 2 // panel_bytes), max(1, l2_bytes // 4 // tile_bytes)
 

@@ -16,8 +16,8 @@ from powerlab.engine.ir.statistics import macs
 from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Step, Tensor
+from powerlab.engine.program.storage import FLOAT_BYTES
 
-FLOAT_BYTES = 4
 _CONVOLUTIONS = ("Conv", "FusedConv")
 _VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""

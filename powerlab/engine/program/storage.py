@@ -6,6 +6,9 @@ from enum import Enum
 
 from msgspec import Struct
 
+FLOAT_BYTES = 4
+"""Of a float, which memory is counted in, whatever is kept there."""
+
 
 class Space(Enum):
     """Where a storage lives: in the plan's arena, in an array that a run brings along, or among a GPU's constants."""

@@ -11,14 +11,13 @@ from powerlab.engine.codegen.pack import ALIGNMENT_BYTES, aligned_floats
 from powerlab.engine.program.layout import Layout
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Floats, Part, Program, Step, Tensor
-from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.program.storage import FLOAT_BYTES, Space, Storage
 from powerlab.engine.runtime.arena import Arena, lay_out, lifetimes
 from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.target.tiers import Tier, native_engine
 
 Keep = Callable[[Floats], Floats]
 
-_FLOAT_BYTES = 4
 _OPERANDS = ("x", "y", "out", "scratch")
 
 _TAIL_FLOATS = 64
@@ -58,9 +57,9 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
         keep = aligned
     lives = lifetimes(program.steps)
     largest = max((life.storage.floats for life in lives), default=0)
-    check_memory(_FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
+    check_memory(FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
     arena = lay_out(program, lives)
-    check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
+    check_memory(FLOAT_BYTES * arena.floats * count, "the model", "its activations")
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)

@@ -117,8 +117,9 @@ def _from_sysfs(root: Sysroot) -> Caches | None:
     for number in _own_cores(root):
         if known and all(_text(root, number, name) == text for name, text in known.items()):
             continue  # like the core before: of a hundred cores that is much quicker to see than to read all
-        known = {}
-        caches = _of_core(root, number, known)
+        levels = _levels_of_core(root, number)
+        known = {f"{level.place}/size": level.size for level in levels.values()}
+        caches = _of_core(root, number, levels)
         if caches is not None:
             found.append(caches)
     return _least(found, "sysfs")
@@ -156,9 +157,16 @@ def _own_cores(root: Sysroot) -> Iterable[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def _of_core(root: Sysroot, number: int, sizes: dict[str, str]) -> Caches | None:
-    """Return the caches of a core; ``sizes`` gets the files of their sizes, and what these say."""
-    levels: dict[int, str] = {}
+class _Level(Struct, frozen=True):
+    """A level of the caches of a core: its folder in sysfs, and the text of its size."""
+
+    place: str = "none"
+    size: str = ""
+
+
+def _levels_of_core(root: Sysroot, number: int) -> dict[int, _Level]:
+    """Return the levels of a core that hold data, by their number; 0 is one whose number is not a number."""
+    levels: dict[int, _Level] = {}
     for index in count():  # looking for all names that match takes longer than to read what they hold
         place = f"index{index}"
         kind = _text(root, number, f"{place}/type")
@@ -167,19 +175,20 @@ def _of_core(root: Sysroot, number: int, sizes: dict[str, str]) -> Caches | None
         level = _text(root, number, f"{place}/level") if kind != "Instruction" else ""
         if not level:
             continue
-        sizes[f"{place}/size"] = _text(root, number, f"{place}/size")
-        levels[_number(level, int)] = place
+        levels[_number(level, int)] = _Level(place, _text(root, number, f"{place}/size"))
         if levels.keys() >= {1, 2, 3}:
             break
-    first, second, third = (levels.get(level, "none") for level in (1, 2, 3))
-    l1_bytes, l2_bytes, l3_bytes = (
-        _number(sizes.get(f"{place}/size", ""), parse_size) for place in (first, second, third)
-    )
+    return levels
+
+
+def _of_core(root: Sysroot, number: int, levels: Mapping[int, _Level]) -> Caches | None:
+    first, second, third = (levels.get(level, _Level()) for level in (1, 2, 3))
+    l1_bytes, l2_bytes, l3_bytes = (_number(level.size, parse_size) for level in (first, second, third))
     if not l1_bytes or not l2_bytes:
         return None  # what sysfs does not say of a cache, others say
-    ways = _number(_text(root, number, f"{first}/ways_of_associativity"), int)
+    ways = _number(_text(root, number, f"{first.place}/ways_of_associativity"), int)
     threads, sharers = (
-        max(1, _number(_text(root, number, f"{place}/shared_cpu_list"), count_cores)) for place in (first, second)
+        max(1, _number(_text(root, number, f"{level.place}/shared_cpu_list"), count_cores)) for level in (first, second)
     )
     cores = max(1, sharers // threads)  # threads of a core share its first level
     return Caches(

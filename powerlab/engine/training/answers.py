@@ -14,10 +14,11 @@ from powerlab.engine.passes.expand.expansion import Expansion
 from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 from powerlab.engine.program.program import Floats
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.target.tiers import Tier
 from powerlab.engine.training.forward import composed
-from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
+from powerlab.engine.training.plans import StepPlan
 from powerlab.engine.training.recurrences import unroll_recurrences
 from powerlab.engine.training.tape import GraphTape
 

@@ -11,9 +11,10 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.program.program import Floats
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.target.tiers import Tier
-from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
+from powerlab.engine.training.plans import StepPlan
 
 FINITE = "what every layer makes is finite"
 

@@ -16,13 +16,11 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.prepared.prepared import memory_errors, prepare
 from powerlab.engine.program.outputs import written_in_place
 from powerlab.engine.program.program import Floats
-from powerlab.engine.program.storage import Space
+from powerlab.engine.program.storage import FLOAT_BYTES, Space
 from powerlab.engine.runtime.arena import lay_out
 from powerlab.engine.runtime.plan import build_plans
 from powerlab.engine.target.tiers import BF16, FP32, Tier, choose_tier
 from powerlab.engine.training.norms import fuse_norms
-
-FLOAT_BYTES = 4
 
 Bound = tuple[list[Floats], list[Floats]]
 """The memory of inputs and outputs."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from powerlab.engine.ir.graph import Graph, TensorInfo
 from powerlab.engine.program.program import Floats
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.runtime.plan import aligned
-from powerlab.engine.training.plans import FLOAT_BYTES
 from powerlab.engine.training.slices import slice_of
 from powerlab.engine.training.step import TrainingStep
 from powerlab.engine.training.together import Group

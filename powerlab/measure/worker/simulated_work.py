@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from powerlab.boards.simulator import Work
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Preparation, Workload
-from powerlab.engine.codegen.work import FLOAT_BYTES, StepWork
+from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.statistics import macs
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.parts import PARTS
 

@@ -8,11 +8,11 @@ from powerlab.analysis.scaling.simulate import Bucket
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.statistics import macs
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.stretches import BUCKET_FLOATS, in_buckets
 
-_FLOAT_BYTES = 4
-BUCKET_BYTES = _FLOAT_BYTES * BUCKET_FLOATS
+BUCKET_BYTES = FLOAT_BYTES * BUCKET_FLOATS
 
 
 def gradient_buckets(model: str, batch_size: int) -> tuple[Bucket, ...]:
@@ -25,7 +25,7 @@ def gradient_buckets(model: str, batch_size: int) -> tuple[Bucket, ...]:
     """
     gradients = _gradients(load_graph(model, batch_size=batch_size))
     return tuple(
-        Bucket(size=_FLOAT_BYTES * sum(floats for floats, _ in bucket), ready_share=bucket[-1][1])
+        Bucket(size=FLOAT_BYTES * sum(floats for floats, _ in bucket), ready_share=bucket[-1][1])
         for bucket in in_buckets(gradients, lambda gradient: gradient[0])
     )
 

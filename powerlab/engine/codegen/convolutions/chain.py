@@ -7,12 +7,13 @@ import itertools
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import best_tile
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, conv_shape, halo_of
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work
 from powerlab.engine.codegen.pack import fill_channels, fold_row, pack_depthwise, pack_direct
 from powerlab.engine.ir.graph import Graph, Node, convolutions_of
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, shape4
 from powerlab.engine.program.program import Floats, Part, Tensor
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

@@ -14,8 +14,7 @@ from powerlab.engine.codegen.convolutions.preactivation import find_preactivatio
 from powerlab.engine.codegen.image_loop import looped_nodes
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.layout import NO_HALO, Halo, shape4
-
-FLOAT_BYTES = 4
+from powerlab.engine.program.storage import FLOAT_BYTES
 
 
 class ConvShape(Struct, frozen=True, kw_only=True, gc=False):

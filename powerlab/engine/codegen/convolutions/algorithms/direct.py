@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import StepCycles, fetch_cycles, overlapped, step_cycles
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Partition, Work, partition, tiles_of
@@ -21,6 +21,7 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
 from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

@@ -16,12 +16,13 @@ from msgspec.structs import replace
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.pack import fold_strides
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, blocked, divide_up, shape4
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

@@ -9,12 +9,13 @@ from msgspec import Struct
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.convolutions.cost import overlapped, step_cycles
 from powerlab.engine.codegen.gemv import GEMV_IMAGES, emit_gemv, unit_blocks
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, divide_up
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

@@ -14,7 +14,7 @@ from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_works
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.pack import (
     aligned_floats,
     fill_channels,
@@ -28,6 +28,7 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, divide_up
 from powerlab.engine.program.program import Floats
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
-from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
 from powerlab.engine.codegen.moving_weights import Moving, pack_winograd_kernels, packed_bias
 from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_winograd_floats
@@ -25,6 +25,7 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
 from powerlab.engine.program.program import Tensor
+from powerlab.engine.program.storage import FLOAT_BYTES
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 

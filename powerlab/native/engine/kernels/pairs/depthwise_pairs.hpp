@@ -18,7 +18,7 @@ struct NarrowPixels {
   static inline Vec read(const float* pixel) { return load_narrow(pixel); }
 };
 
-// Where a vector of channels lies in x: floats from the beginning of the first image's plane.
+// Where the plane of a vector of channels begins in image n of x, which holds blocks of X.
 template <class X>
 static inline const float* plane_of_vector(const View& x, std::int64_t n, std::int64_t block, int vector) {
   if constexpr (std::is_same_v<X, FloatPixels>) return row_start(x, {n, block * kBlockVectors + vector, 0});
