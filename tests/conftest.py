@@ -92,9 +92,10 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(autouse=True)
 def _no_handler_left_behind() -> Iterator[None]:
     """Fail the test that leaves a signal handler behind, not the later one that stumbles over it."""
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in ends]
     yield
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert [signal.getsignal(number) for number in ends] == before
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 
 import pytest
@@ -15,7 +14,7 @@ def test_whoever_asks_the_agent_to_stop_is_heeded(number: signal.Signals) -> Non
     asked: list[str] = []
     try:
         heed_signals(lambda: asked.append("stop"))
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

@@ -137,7 +137,7 @@ def test_a_mode_set_to_stay_is_not_what_a_killed_process_left(
     assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
     controller = ModeController(board, where_state_lies(board))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ModeController, "_change", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(ModeController, "_change", lambda *_: signal.raise_signal(signal.SIGINT))
         patch.setattr(Journal, "remove", lambda _: None)  # as if it had been killed before that
         with pytest.raises(KeyboardInterrupt):
             controller.set("governor=powersave")

@@ -239,14 +239,14 @@ def test_a_closed_connection_puts_the_power_mode_back(tmp_path, numpy_engine):
 
 def test_a_signal_that_is_ignored_stays_ignored_and_all_are_put_back():
     before = signal.getsignal(signal.SIGTERM)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    hung_up = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with orderly_ends():
             signal.raise_signal(signal.SIGHUP)
             with pytest.raises(KeyboardInterrupt), uninterrupted():
                 signal.raise_signal(signal.SIGTERM)
     finally:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, hung_up)
     assert signal.getsignal(signal.SIGTERM) is before
 
 
