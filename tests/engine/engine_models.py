@@ -46,9 +46,12 @@ def saturating_peers():
     return platform.machine() == "x86_64" and not any(word in choose_tier().bytes for word in ("vnni", "amx"))
 
 
-def run_ort(data, inputs):
+def run_ort(data, inputs, *, as_written=False):
+    """Return what ONNX Runtime makes of a file; ``as_written``: node by node, for those that it optimises wrongly."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
+    if as_written:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     if saturating_peers():
         options.add_session_config_entry("session.disable_quant_qdq", "1")  # in floats, as the file says
@@ -98,6 +101,20 @@ def check_session(data, tolerance=TOLERANCE, seed=0):
         for name, value in found.items():
             np.testing.assert_array_equal(again[name], value)
     return session
+
+
+def check_runs(model, inputs, expected, tolerance, small=0.01, **choices):
+    """Compare with what is expected, on average, and the bits with those of more threads and of memory full of NaN.
+
+    Numbers that are small are what is left of a cancellation, and may differ more.
+    """
+    session = Session(model, threads=1, **choices)
+    found = session.run(inputs)
+    for name, one in expected.items():
+        assert np.abs(found[name] - one).mean() < tolerance * (small + np.abs(one).max()), name
+    session.poison()
+    for again in (session.run(inputs), Session(model, threads=3, **choices).run(inputs)):
+        assert all(again[name].tobytes() == found[name].tobytes() for name in found)
 
 
 def light_model(name, seed=0):

@@ -359,6 +359,25 @@ class Builder:
         held = self._planar.get(source) or self.external(source)
         self._channels_last[name] = held.seen_as(Layout(n, c, h, w, c, c, w * c, 1, held.layout.image))
 
+    def is_channels_last(self, name: str) -> bool:
+        """Tell whether ``name`` is another tensor with its last axis as the second."""
+        return name in self._channels_last
+
+    def put_channels_last(self, source: str, name: str) -> None:
+        """Let ``name`` be ``source``, which has its last axis as the second, with that one last again.
+
+        Args:
+            source: shape (N, C, ...), of which :meth:`is_channels_last` is true.
+            name: shape (N, ..., C).
+        """
+        held = self._channels_last[source]
+        layout = planar(shape4(self.graph.shape(name)))
+        rows = held.seen_as(replace(layout, image=held.layout.image))
+        if held.storage.space is Space.ARENA:
+            self._planar[name] = rows
+        else:
+            self._copy_rows(name, rows)
+
     def keeps_pixels(self, source: str, name: str) -> bool:
         """Let ``name`` be ``source`` with its pixels in other rows, if that takes no planar layout; return whether.
 
@@ -428,17 +447,18 @@ class Builder:
             return self._planar[name]
         held = self._blocked.get(name)
         if held is None:
-            source = self.external(name)
-            out = self.new_planar(name)
-            self.emit(
-                "copy", f"{name} to rows", out.seen_as(_images(out.layout)), source.seen_as(_images(source.layout))
-            )
+            self._copy_rows(name, self.external(name))
         elif _is_also_planar(held.layout):
             layout = held.layout
             self._planar[name] = held.seen_as(Layout(layout.n, layout.c, 1, 1, layout.c, 1, 1, 1, layout.image))
         else:
             self.emit("reorder_to_planes", f"{name} to planes", self.new_planar(name), held)
         return self._planar[name]
+
+    def _copy_rows(self, name: str, source: Tensor) -> None:
+        """Copy ``name`` from an array from outside, which steps do not write to."""
+        out = self.new_planar(name)
+        self.emit("copy", f"{name} to rows", out.seen_as(_images(out.layout)), source.seen_as(_images(source.layout)))
 
     def _planes_of_channels(self, name: str) -> Tensor:
         """Return a tensor whose channels come last in the planar layout."""

@@ -22,6 +22,9 @@ def lower_transpose(builder: Builder, node: Node) -> None:
     """Lower a Transpose."""
     if lower_in_place(builder, node):
         return
+    if _takes_channels_back(builder, node):
+        builder.put_channels_last(node.inputs[0], node.outputs[0])
+        return
     if _puts_channels_first(builder, node):
         builder.put_channels_first(node.inputs[0], node.outputs[0])
         return
@@ -35,10 +38,18 @@ def lower_transpose(builder: Builder, node: Node) -> None:
     builder.copy(node, out, x.permuted(integers(node, "perm")))
 
 
+def _takes_channels_back(builder: Builder, node: Node) -> bool:
+    """Tell whether the second axis, which lies last in memory, becomes the last one again."""
+    order = integers(node, "perm")
+    return builder.is_channels_last(node.inputs[0]) and order == (0, *range(2, len(order)), 1)
+
+
 def _puts_channels_first(builder: Builder, node: Node) -> bool:
     """Tell whether the last axis of what lies in no blocks becomes the second one, all others keeping their order."""
     order, name = integers(node, "perm"), node.inputs[0]
     if len(order) < _LEAST_AXES or builder.is_whole(name) or builder.is_blocked(name) or builder.is_view(name):
+        return False
+    if builder.is_channels_last(name) and not builder.is_planar(name):
         return False
     return order == (0, len(order) - 1, *range(1, len(order) - 1))
 

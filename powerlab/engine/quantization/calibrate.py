@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph, quoted
-from powerlab.engine.quantization.layers import layers_of, quantized_tensors
+from powerlab.engine.quantization.layers import has_channels, layers_of, quantized_tensors
 from powerlab.engine.quantization.methods import METHODS
 from powerlab.engine.quantization.methods.base import BINS, Seen
 from powerlab.engine.quantization.observe import Arrays, Observed
@@ -31,7 +31,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
         random: whether those were random numbers, because nobody gave data.
         ranges: tensor -> the numbers that its integers span, at least.
         equalized: whether that is of the network with its channels evened out.
-        means: input of a layer with weights -> the mean of each channel: axis 1 of images, the last axis else.
+        means: input of a convolution or a Gemm with weights -> the mean of each channel, which axis 1 counts.
         shapes: input -> the shape of one image of it.
     """
 
@@ -118,7 +118,7 @@ def calibrate(
             f"the model {quoted(graph.name)} has no layer that computes with integers; its weights alone can be "
             "quantized (int8w)."
         )
-    weighted = {layer.inputs[0] for layer in layers if layer.weight(graph)}
+    weighted = {layer.inputs[0] for layer in layers if layer.weight(graph) and has_channels(layer.node)}
     observed = Observed(graph, [*names, *weighted], threads)
     ends, means = _ends(observed, batches, names, weighted)
     counts = _counts(observed, batches, ends) if METHODS[method].counts else {}
@@ -150,8 +150,7 @@ def _ends(
                     "other data."
                 )
         for name in weighted:
-            axis = 1 if values[name].ndim > 3 else values[name].ndim - 1
-            others = tuple(at for at in range(values[name].ndim) if at != axis)
+            others = (0, *range(2, values[name].ndim))
             sums[name] = sums.get(name, 0.0) + values[name].mean(axis=others, dtype=np.float64)
     return ends, {name: tuple((total / len(batches)).tolist()) for name, total in sums.items()}
 

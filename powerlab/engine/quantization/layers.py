@@ -68,6 +68,11 @@ def layers_of(graph: Graph, *, attention: bool = False) -> tuple[Layer, ...]:
     return tuple(found)
 
 
+def has_channels(node: Node) -> bool:
+    """Tell whether axis 1 of what a layer reads counts what its weights tell apart; a MatMul's may have any axes."""
+    return node.op_type in {"Conv", "Gemm"}
+
+
 def is_attention(graph: Graph, node: Node) -> bool:
     """Tell whether a node is a product of two computed matrices."""
     if node.op_type != "MatMul" or any(name in graph.kept_constants for name in node.inputs):

@@ -139,18 +139,22 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
         )
         if layer is not None and layer.weight(graph):
             inputs = _with_weights(state, layer, inputs)
-        made = node.outputs[0]
-        if made not in sources:
-            state.nodes.append(replace(node, inputs=inputs))
-            continue
-        shape = graph.shape(made)
-        exact = state.rewriter.tensor(f"{made}.exact", shape) if made in outputs else made
-        state.nodes.append(replace(node, inputs=inputs, outputs=(exact, *node.outputs[1:])))
-        dequantized = made if made in outputs else state.rewriter.tensor(f"{made}.dequantized", shape)
-        _quantize(state, made, exact, dequantized)
+        exact = {name: _exact(state, name) for name in node.outputs if name in sources}
+        state.nodes.append(replace(node, inputs=inputs, outputs=tuple(exact.get(name, name) for name in node.outputs)))
+        for name, before in exact.items():
+            shape = graph.shape(name)
+            seen = name if name in outputs else state.rewriter.tensor(f"{name}.dequantized", shape)
+            _quantize(state, name, before, seen)
     quantized = drop_dead(state.rewriter.finish(state.nodes))
     seen_as = {layer.output: state.read_as.get(layer.output, layer.output) for layer in layers}
     return Quantized(quantized, layers, seen_as)
+
+
+def _exact(state: _State, tensor: str) -> str:
+    """Return what a tensor is called before it is rounded: an output of the graph keeps its name for what is seen."""
+    if tensor not in state.graph.output_names():
+        return tensor
+    return state.rewriter.tensor(f"{tensor}.exact", state.graph.shape(tensor))
 
 
 def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
@@ -226,7 +230,12 @@ def _bias(state: _State, layer: Layer, error: Array, axis: int) -> Array | None:
         return bias
     outputs = error.shape[axis]
     by_input = np.moveaxis(error, axis, 0).reshape(outputs, error.size // outputs // _taps(node, error), -1).sum(axis=2)
-    groups = len(means) // by_input.shape[1]
+    groups = int(str(node.attributes.get("group", 1)))
+    if len(means) != groups * by_input.shape[1]:
+        raise PowerlabError(
+            f"the calibration knows {len(means)} channels of the tensor {quoted(layer.inputs[0])}, which has "
+            f"{groups * by_input.shape[1]}; calibrate this model anew."
+        )
     added = by_input.reshape(groups, outputs // groups, -1) * np.reshape(means, (groups, 1, -1))
     before: Array = np.zeros(outputs) if bias is None else np.broadcast_to(bias, (outputs,))
     return np.asarray(before - added.sum(axis=2).reshape(outputs))

@@ -159,3 +159,18 @@ def test_a_transposition_between_two_chains_goes_to_the_longer_one():
     ]
     graph = check(nodes, (2, 7, 20), ["y"], {"tokens": normal(7), "shifts": normal(7)})
     assert "FusedConv" in {node.op_type for node in graph.nodes}
+
+
+def test_channels_put_first_and_last_again_are_where_they_were():
+    """As in DPT, which folds the pixels of an image into rows between two transpositions."""
+    nodes = [
+        step("Transpose", ["a"], "t", perm=FIRST[4]),
+        step("Reshape", ["t", "rows"], "r"),
+        step("Transpose", ["r"], "y", perm=LAST[3]),
+        step("MatMul", ["y", "wide"], "z"),
+    ]
+    extra = {"rows": np.array([2, 20, 42]), "square": normal(20, 20)}
+    graph = check([step("MatMul", ["x", "square"], "a"), *nodes], (2, 6, 7, 20), ["z", "y"], extra)
+    assert "copy_strided_f32" not in families(graph)
+    nodes[0] = step("Transpose", ["x"], "t", perm=FIRST[4])
+    check([*nodes[:3], step("Relu", ["y"], "z")], (2, 6, 7, 20), ["z"], extra)

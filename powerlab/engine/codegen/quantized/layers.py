@@ -20,10 +20,11 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     name, whole = node.inputs[0], {"low": -number(node, "zero"), "high": 255 - number(node, "zero")}
     node = replace(node, attributes={**whole, **node.attributes})
     one_pixel = math.prod(shape4(builder.graph.shape(name))[2:]) == 1
-    in_blocks = builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
-    x = builder.blocked(name) if in_blocks else _planes(builder, name)
     out = builder.new_bytes(node.outputs[0])
-    rows = one_pixel and out.layout.pixel > 1 and out.layout.halo == NO_HALO
+    whole_blocks = out.layout.pixel > 1  # else a pixel has one word
+    in_blocks = whole_blocks and builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
+    x = builder.blocked(name) if in_blocks else _planes(builder, name)
+    rows = one_pixel and whole_blocks and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
     fields = {**byte_fields(node, out, builder.tier.byte_form), "alpha": number(node, "step")}
     builder.emit(family, node, out, x, **fields)

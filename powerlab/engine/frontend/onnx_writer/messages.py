@@ -35,9 +35,16 @@ def _graph(graph: Graph) -> bytes:
 
 
 def _node(node: Node) -> bytes:
-    named = [text(1, name) for name in node.inputs] + [text(2, name) for name in node.outputs]
+    named = [text(1, name) for name in node.inputs] + [text(2, name) for name in _output_names(node)]
     attributes = [content(5, _attribute(node, name, value)) for name, value in node.attributes.items()]
     return b"".join((*named, text(3, node.name), text(4, node.op_type), *attributes))
+
+
+def _output_names(node: Node) -> list[str]:
+    """Return the names of a node's outputs: those that nobody reads have none, but each part of a Split must."""
+    if node.op_type != "Split":
+        return list(node.outputs)
+    return [name or f"{node.outputs[0]}.unread{index}" for index, name in enumerate(node.outputs)]
 
 
 def _attribute(node: Node, name: str, value: object) -> bytes:

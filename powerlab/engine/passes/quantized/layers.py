@@ -69,7 +69,7 @@ def reshape(network: Network, node: Node, target: Target) -> Node | None:
     if x is None or network.bytes[x] != target.scale or not target.is_open:
         return None
     before, after = network.sizes(x), network.sizes(target.output)
-    if before[:2] != after[:2] or set(before[2:]) | set(after[2:]) > {1}:
+    if before[:2] != after[:2] or {*before[2:], *after[2:]} - {1}:
         return None
     return Node("QuantView", target.name, (x,), (target.output,), {})
 
