@@ -95,3 +95,17 @@ def test_work_is_that_of_all_its_nodes():
     flops = sum(one.flops for one in GpuModel(graph).work)
     assert flops >= 2 * images * heads * queries * keys * (inner + width)
     assert flops == pytest.approx(sum(one.flops for one in Session(graph, 1).work), rel=0.01)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_result_that_is_the_scores_of_another_belongs_to_the_first(half):
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["p"]),
+        helper.make_node("MatMul", ["p", "v"], ["o"]),
+        helper.make_node("Softmax", ["o"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["y"]),
+    ]
+    shapes = {"q": (1, 2, 5, 4), "k": (1, 2, 4, 7), "v": (1, 2, 7, 6), "w": (1, 2, 6, 3)}
+    model = compared(load_bytes(onnx_bytes(nodes, shapes)), half=half, tolerance=4e-3 if half else 2e-5)
+    assert kernels(model).count("attention") == 1

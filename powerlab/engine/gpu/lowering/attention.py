@@ -50,9 +50,19 @@ class Attention(Struct, frozen=True):
 
 
 def find_attentions(graph: Graph) -> list[Attention]:
-    """Return every attention of a graph whose sizes the kernel takes and whose scores nobody else reads."""
-    found = (_around(graph, node) for node in graph.nodes if node.op_type == "Softmax")
-    return [one for one in found if one is not None]
+    """Return every attention of a graph whose sizes the kernel takes and whose scores nobody else reads.
+
+    Where the result of one is the scores of the next, the first has it.
+    """
+    found: list[Attention] = []
+    taken: set[str] = set()
+    for node in graph.nodes:
+        one = _around(graph, node) if node.op_type == "Softmax" else None
+        names = {part.outputs[0] for part in (*one.covered, *one.products)} if one is not None else set()
+        if one is not None and taken.isdisjoint(names):
+            found.append(one)
+            taken |= names
+    return found
 
 
 def _around(graph: Graph, softmax: Node) -> Attention | None:
