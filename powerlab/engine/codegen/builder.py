@@ -423,6 +423,12 @@ class Builder:
             self._hidden_inputs.append(values)
         return self._external[name]
 
+    def number(self, value: float) -> Operand:
+        """Return a number that is known now as an array from outside, without axes."""
+        index = len(self.graph.inputs) + len(self._hidden_inputs)
+        self._hidden_inputs.append(np.full(1, value, np.float32))
+        return Operand(self._storage(Space.INPUT, index, 1), Element.FLOAT, (), ())
+
     def blocked(self, name: str) -> Tensor:
         """Return ``name`` in the blocked layout."""
         if name in self._blocked:

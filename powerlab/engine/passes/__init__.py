@@ -54,6 +54,7 @@ from powerlab.engine.passes.quantized.bytes import compute_in_bytes
 from powerlab.engine.passes.quantized.rows import flatten_rows
 from powerlab.engine.passes.simplify.channels_first import put_channels_first
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.passes.simplify.expands import drop_expands
 from powerlab.engine.passes.simplify.nested_concats import nest_concats
 from powerlab.engine.passes.simplify.outside_taps import drop_outside_taps
 from powerlab.engine.passes.simplify.pool_before_conv import pool_first
@@ -72,6 +73,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     flatten_rows,
     compute_in_bytes,
     fold_quantized_constants,
+    drop_expands,
     expand_running_products,
     expand_spectra,
     expand_unfolding,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_models import load_bytes
+from engine_models import load_bytes, onnx_bytes, run_ort
 from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +92,46 @@ def test_scatter_by_tuples(reduction, shape, tuples, named):
     index = np.stack(np.unravel_index(flat, shape[:named]), -1).reshape(*tuples, named).astype(np.int64)
     inputs = {"x": made(shape), "i": index, "u": made((*tuples, *shape[named:]))}
     check_by_ort(node_bytes("ScatterND", inputs, reduction=reduction), inputs)
+
+
+@settings(max_examples=80)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_a_box_that_constant_tuples_name_is_copied(shape, data):
+    """As exporters write a slice that is assigned to: forwards or backwards, every so many, in any order of axes."""
+    named = data.draw(st.integers(1, len(shape)))
+    runs = []
+    for size in shape[:named]:
+        begin, end = sorted(data.draw(st.tuples(*[st.integers(0, size - 1)] * 2)))
+        runs.append(
+            np.arange(size)[begin : end + 1 : data.draw(st.integers(1, 2))][:: data.draw(st.sampled_from([1, -1]))]
+        )
+    order = data.draw(st.permutations(range(named)))
+    grid = np.stack(np.meshgrid(*runs, indexing="ij"), -1).transpose(*order, named)
+    if data.draw(st.booleans()):
+        grid = grid - np.array(shape[:named])  # from behind
+    inputs = {"x": made(shape), "u": made((*grid.shape[:-1], *shape[named:]))}
+    model = onnx_bytes(
+        [helper.make_node("ScatterND", ["x", "i", "u"], ["y"])],
+        {name: value.shape for name, value in inputs.items()},
+        constants={"i": grid.astype(np.int64)},
+    )
+    graph = load_bytes(model)
+    found = Session(optimise(graph), threads=2)
+    alike(found.run(inputs), run_ort(model, inputs))
+    assert not any(kernel.startswith("put") for kernel, _ in found.steps())
+
+
+@pytest.mark.parametrize("index", [[[0], [1], [1]], [[0], [2], [3]], [[2], [0], [1]]])
+def test_tuples_that_name_no_box_are_put_one_by_one(index):
+    model = onnx_bytes(
+        [helper.make_node("ScatterND", ["x", "i", "u"], ["y"])],
+        {"x": (4, 2), "u": (3, 2)},
+        constants={"i": np.array(index, np.int64)},
+    )
+    inputs = {"x": made((4, 2)), "u": made((3, 2))}
+    session = Session(optimise(load_bytes(model)), threads=1)
+    alike(session.run(inputs), run_ort(model, inputs))
+    assert any(kernel.startswith("put") for kernel, _ in session.steps())
 
 
 def test_updates_of_one_place_are_made_in_order():

@@ -65,6 +65,52 @@ def test_any_transposed_convolution(data):
     check_session(one_node("ConvTranspose", (2, inputs, *image), constants, **attributes))
 
 
+@SMALL
+@given(data=st.data())
+def test_any_convolution_of_volumes(data):
+    """Windows side by side, columns, few channels and many, planes left out and zeros around, perhaps by a Pad."""
+    draw = data.draw
+    numbers = lambda low, high: draw(st.lists(st.integers(low, high), min_size=3, max_size=3))  # noqa: E731
+    inputs, outputs = draw(st.sampled_from([1, 3, 5, 20])), draw(st.sampled_from([1, 17]))
+    kernel = draw(st.sampled_from([numbers(1, 3), [3, 1, 1], [2, 3, 3], [3, 3, 3], [2, 2, 2]]))
+    strides = draw(st.sampled_from([numbers(1, 3), [1, 1, 1], kernel]))
+    dilations = draw(st.sampled_from([numbers(1, 2), [1, 1, 1]]))
+    pads = draw(st.sampled_from([numbers(0, 2) + numbers(0, 2), [0] * 6]))
+    image = [k * draw(st.integers(1, 3)) for k in kernel]
+    around = draw(st.sampled_from([[0] * 10, [0, 0, *numbers(0, 2), 0, 0, *numbers(0, 2)]]))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    whole = [image[at] + pads[at] + pads[at + 3] + around[at + 2] + around[at + 7] for at in range(3)]
+    assume(all(size >= one for size, one in zip(whole, reach, strict=True)))
+    nodes = [
+        helper.make_node("Pad", ["x", "around"], ["p"]),
+        helper.make_node("Conv", ["p", "w", "b"], ["c"], strides=strides, dilations=dilations, pads=pads),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    constants = {"around": ints(*around), "w": floats(outputs, inputs, *kernel), "b": floats(outputs)}
+    check_session(onnx_bytes(nodes, {"x": (2, inputs, *image)}, constants=constants))
+
+
+@SMALL
+@given(st.lists(st.integers(1, 3), min_size=3, max_size=3), st.sampled_from([1, 18]), st.booleans())
+def test_transposed_convolutions_of_volumes_whose_windows_lie_side_by_side(kernel, channels, biased):
+    constants = {"w": floats(channels, 5, *kernel)} | ({"b": floats(5)} if biased else {})
+    data = one_node("ConvTranspose", (2, channels, 3, 2, 4), constants, strides=kernel)
+    assert operator_counts(optimise(load_bytes(data)))["FusedConv"] == 1
+    check_session(data)
+
+
+def test_zeros_around_a_row_are_padding():
+    """As causal convolutions over time have them, before each row alone."""
+    nodes = [
+        helper.make_node("Pad", ["x", "before"], ["p"]),
+        helper.make_node("Conv", ["p", "w"], ["y"], dilations=[2]),
+    ]
+    constants = {"before": ints(0, 0, 4, 0, 0, 0), "w": floats(7, 5, 3)}
+    data = onnx_bytes(nodes, {"x": (2, 5, 20)}, constants=constants)
+    assert "Pad" not in operator_counts(optimise(load_bytes(data)))
+    check_session(data)
+
+
 @pytest.mark.parametrize("tier", [tier.name for tier in available_tiers()])
 def test_what_follows_a_transposed_convolution_is_part_of_it(tier, monkeypatch):
     monkeypatch.setenv(TIER_VARIABLE, tier)
@@ -152,6 +198,14 @@ def test_what_follows_a_convolution_over_volumes_is_part_of_it():
     data = onnx_bytes(nodes, {"x": VOLUME}, constants=constants)
     assert operator_counts(check_against_ort(data))["FusedVolumeConv"] == 2
     check_session(data)
+
+
+@pytest.mark.parametrize("tier", [tier.name for tier in available_tiers()])
+def test_large_volumes_are_convolved_by_winograd(tier, monkeypatch):
+    monkeypatch.setenv(TIER_VARIABLE, tier)
+    data = one_node("Conv", (1, 24, 3, 30, 31), {"w": floats(32, 24, 2, 3, 3)}, pads=[1, 1, 1, 0, 1, 1])
+    session = check_session(data)
+    assert any("winograd" in kernel for kernel, _ in session.steps())
 
 
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]

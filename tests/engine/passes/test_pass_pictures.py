@@ -159,6 +159,11 @@ PICTURES = {
         "y",
         ["Conv x,d -> y"],
     ),
+    "drop_expands": (
+        ["ReduceL2 x -> n", "Expand n,whole -> e", "Div x,e -> d", "Sum e,d -> y"],
+        "y",
+        ["ReduceL2 x -> n", "Expand n,whole -> e", "Div x,n -> d", "Sum n,d -> y"],
+    ),
     "expand_running_products": (
         ["CumProd x,last -> y"],
         "y",

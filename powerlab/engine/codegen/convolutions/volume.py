@@ -1,79 +1,154 @@
 """Convolutions over volumes: planes follow on each other in blocks, so a kernel's planes are more channels of an image.
 
 In blocks, the channels of a plane end where those of the next one begin. So an image that has the channels of as many
-planes as the kernel is deep needs no copy: it is a view that begins at the first of them, and images overlap.
+planes as the kernel is deep needs no copy: it is a view that begins at the first of them, and images overlap. Where
+channels are so few that blocks would be filled up with zeros, those of all planes are copied side by side instead.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from msgspec.structs import asdict, replace
 
-from powerlab.engine.codegen.attributes import clamp_fields, integers
+from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
+from powerlab.engine.codegen.convolutions.algorithms.direct import DirectConvolution
+from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
+from powerlab.engine.codegen.convolutions.choosing import cheapest, expected_cycles
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import Halo, Layout, blocked, divide_up
+from powerlab.engine.program.layout import Halo, Layout, blocked, divide_up, planar
+from powerlab.engine.program.operand import Element, Operand
 from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.target.machine import Machine
 
 
 def lower_conv_volume(builder: Builder, node: Node) -> None:
     """Lower a FusedVolumeConv, one image of the batch after the other."""
-    width = builder.tier.vector_width
-    images, channels, *size = builder.graph.shape(node.inputs[0])
-    _, outputs, *made = builder.graph.shape(node.outputs[0])
-    weights = _as_channels(builder.constant(node.inputs[1]), integers(node, "dilations")[0], width)
+    volume = _Volume(builder, node)
     bias = builder.optional_constant(node.input(2))
-    strides, dilations, pads = (integers(node, name) for name in ("strides", "dilations", "pads"))
-    blocks = divide_up(channels, width)
-    depth = weights.shape[1] // (blocks * width)
-    planes = max((made[0] - 1) * strides[0] + depth, pads[0] + size[0])
-    halo = Halo(
-        pads[1],
-        pads[2],
-        *(
-            max(
-                0,
-                (made[axis] - 1) * strides[axis]
-                + (weights.shape[axis + 1] - 1) * dilations[axis]
-                + 1
-                - pads[axis]
-                - size[axis],
-            )
-            for axis in (1, 2)
-        ),
-    )
-    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
-    fields = {
-        "kernel_h": weights.shape[2],
-        "kernel_w": weights.shape[3],
-        "stride_h": strides[1],
-        "stride_w": strides[2],
-        "dilation_h": dilations[1],
-        "dilation_w": dilations[2],
-        "pad_top": pads[1],
-        "pad_left": pads[2],
-        **clamp_fields(node),
-    }
-    for image in range(images):
-        layout = blocked((planes, channels, size[1], size[2]), width, halo)
-        volume = builder.in_arena(layout)
-        rows = x.seen_as(_planes(channels, size), image * x.layout.image)
-        _fill(builder, node, volume, rows, pads[0])
-        seen = replace(
-            layout,
-            n=made[0],
-            c=depth * blocks * width,
-            blocks=depth * blocks,
-            image=strides[0] * layout.image,
-        )
+    winograd = _winograd(volume.shape, builder.machine)
+    halo = volume.halo if winograd is None else volume.halo.union(winograd.halo(volume.shape))
+    out, width = builder.new_planar(node.outputs[0]), builder.tier.vector_width
+    outputs, made = volume.shape.outputs, volume.made
+    for image in range(builder.graph.shape(node.inputs[0])[0]):
+        x = volume.joined(image, halo) if volume.has_few_channels else volume.overlapping(image, halo)
         result = builder.in_arena(blocked((made[0], outputs, made[1], made[2]), width))
-        conv = Direct(volume.seen_as(seen), result, None, weights, bias, 1, width, fields)
-        emit_direct(builder, node, conv, _choice(builder, conv))
+        conv = Direct(x, result, None, volume.weights, bias, 1, width, volume.fields)
+        if winograd is None:
+            emit_direct(builder, node, conv, _choice(builder, conv))
+        else:
+            winograd.emit_between(
+                builder, node, volume.shape, cheapest(winograd, volume.shape, builder.machine), conv=conv
+            )
         rows = out.seen_as(_planes(outputs, made), image * out.layout.image)
         builder.emit("reorder_to_planes", f"{node.outputs[0]} to planes", rows, result)
+
+
+class _Volume:
+    """A convolution over volumes as one over images, as many as it makes planes.
+
+    Attributes:
+        made: planes, rows and columns of the result.
+        has_few_channels: whether those of all planes that a window sees fill fewer blocks together than apart.
+        weights: (O, channels of all planes, kernel rows, columns).
+        shape: of the convolution over images.
+        fields: of its native step.
+        halo: the zeros that a direct convolution reads around each image.
+    """
+
+    def __init__(self, builder: Builder, node: Node) -> None:
+        self._builder, self._node, width = builder, node, builder.tier.vector_width
+        _, self._channels, *self._size = builder.graph.shape(node.inputs[0])
+        _, outputs, *self.made = builder.graph.shape(node.outputs[0])
+        (self._stride, *strides), (self._dilation, *dilations), (self._before, *pads) = (
+            integers(node, name)[:3] for name in ("strides", "dilations", "pads")
+        )
+        weights = builder.constant(node.inputs[1])
+        self._taps = weights.shape[2]
+        depth, apart = (self._taps - 1) * self._dilation + 1, divide_up(self._channels, width)
+        self.has_few_channels = divide_up(self._taps * self._channels, width) < depth * apart
+        self.weights = _planes_first(weights) if self.has_few_channels else _as_channels(weights, self._dilation, width)
+        self.shape = ConvShape(
+            images=self.made[0],
+            inputs=self.weights.shape[1],
+            outputs=outputs,
+            kernel=(self.weights.shape[2], self.weights.shape[3]),
+            strides=(strides[0], strides[1]),
+            dilations=(dilations[0], dilations[1]),
+            pads=(pads[0], pads[1]),
+            in_size=(self._size[1], self._size[2]),
+            size=(self.made[1], self.made[2]),
+        )
+        self.fields = window_fields(self.shape, node)
+        self.halo = halo_of(self.shape, self.shape.size)
+        self._x = builder.planar(node.inputs[0])
+
+    def overlapping(self, image: int, halo: Halo) -> Tensor:
+        """Return a volume in blocks, written by the next steps, as images of all planes that a window sees."""
+        width = self._builder.tier.vector_width
+        blocks = divide_up(self._channels, width)
+        depth = self.weights.shape[1] // (blocks * width)
+        planes = max((self.made[0] - 1) * self._stride + depth, self._before + self._size[0])
+        layout = blocked((planes, self._channels, self._size[1], self._size[2]), width, halo)
+        volume = self._builder.in_arena(layout)
+        rows = self._x.seen_as(_planes(self._channels, self._size), image * self._x.layout.image)
+        _fill(self._builder, self._node, volume, rows, self._before)
+        channels, blocks = self.weights.shape[1], depth * blocks
+        return volume.seen_as(
+            replace(layout, n=self.made[0], c=channels, blocks=blocks, image=self._stride * layout.image)
+        )
+
+    def joined(self, image: int, halo: Halo) -> Tensor:
+        """Return images in blocks, written by the next steps, with the channels of all planes that a window sees."""
+        builder, count, pixels = self._builder, self.made[0], self._size[1] * self._size[2]
+        inputs = self._taps * self._channels
+        images = builder.in_arena(planar((count, inputs, self._size[1], self._size[2]), compact=True))
+        for tap in range(self._taps):
+            # Of its planes, those that lie in the volume: all else is zeros.
+            shift = tap * self._dilation - self._before
+            first = min(count, max(0, divide_up(-shift, self._stride)))
+            last = max(first, min(count, divide_up(self._size[0] - shift, self._stride)))
+            parts = ((0, first, None), (first, last, first * self._stride + shift), (last, count, None))
+            for begin, end, plane in parts:
+                if begin == end:
+                    continue
+                sizes = (end - begin, self._channels, pixels)
+                offset = (begin * inputs + tap * self._channels) * pixels
+                out = Operand(images.storage, Element.FLOAT, sizes, (inputs * pixels, pixels, 1), offset)
+                builder.copy(self._node, out, self._zero if plane is None else self._seen(image, plane, sizes))
+        result = builder.in_arena(
+            blocked((count, inputs, self._size[1], self._size[2]), builder.tier.vector_width, halo)
+        )
+        builder.emit("reorder_to_blocks", f"{self._node.inputs[0]} to blocks", result, images)
+        return result
+
+    @cached_property
+    def _zero(self) -> Operand:
+        return self._builder.number(0.0)
+
+    def _seen(self, image: int, plane: int, sizes: tuple[int, int, int]) -> Operand:
+        """Return planes of the volume, from one on, as far apart as windows are."""
+        pixels, x = sizes[2], self._x
+        strides = (self._stride * pixels, self._size[0] * pixels, 1)
+        return Operand(x.storage, Element.FLOAT, sizes, strides, x.offset + image * x.layout.image + plane * pixels)
+
+
+def _winograd(shape: ConvShape, machine: Machine) -> WinogradConvolution | None:
+    """Return the Winograd convolution that is expected to be faster than the direct one, if any."""
+    tiles = [one for one in ALGORITHMS.values() if isinstance(one, WinogradConvolution)]
+    found: list[Algorithm] = [DirectConvolution(), *(one for one in tiles if one.applies(shape, machine.tier))]
+    alone = replace(machine, threads=1)
+    best = min(found, key=lambda algorithm: expected_cycles(algorithm, shape, alone))
+    return best if isinstance(best, WinogradConvolution) else None
 
 
 def _as_channels(weights: Floats, dilation: int, width: int) -> Floats:
@@ -86,6 +161,12 @@ def _as_channels(weights: Floats, dilation: int, width: int) -> Floats:
     wide = np.zeros((outputs, depth, filled, *kernel), np.float32)
     wide[:, ::dilation, :channels] = weights.transpose(0, 2, 1, 3, 4)
     return wide.reshape(outputs, depth * filled, *kernel)
+
+
+def _planes_first(weights: Floats) -> Floats:
+    """Return weights (O, C, planes, rows, columns) with the channels of all planes as those of one image."""
+    outputs, _, _, *kernel = weights.shape
+    return np.ascontiguousarray(weights.swapaxes(1, 2)).reshape(outputs, -1, *kernel)
 
 
 def _planes(channels: int, size: list[int]) -> Layout:

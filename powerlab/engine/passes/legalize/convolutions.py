@@ -1,4 +1,4 @@
-"""Conv becomes FusedConv with explicit padding; zeros a Pad puts around its image become padding too.
+"""Conv becomes FusedConv with explicit padding; zeros that a Pad puts around its image become padding too.
 
 A convolution over a row of pixels is one over an image of one row. A transposed one of stride 1 is a convolution with
 its weights turned round; others become FusedConvTranspose, their weights in the order of FusedConv's. Images of three
@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
@@ -19,8 +20,10 @@ from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
 from powerlab.engine.ops.moving import padding, pads_zeros
 from powerlab.engine.ops.view import NodeView
+from powerlab.engine.ops.windows import Windows
 from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
+from powerlab.engine.passes.legalize.volumes import as_images, transposed_as_images
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
 _IMAGE_AXES = 4
@@ -32,17 +35,17 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     if _is_moving(view):
         return _moving(view, rewriter, "ComputedConv", Steps(windows.strides, windows.pads_given, windows.dilations))
     if _is_general(view):
-        steps = Steps(windows.strides, windows.pads_given, windows.dilations)
         constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
         if constant and view.values[0] is None and view.integer("group", 1) == 1:
-            return [_over_volume(view, steps)]
+            return as_images(view, windows, rewriter) or [_over_volume(view, windows, rewriter)]
+        steps = Steps(windows.strides, windows.pads_given, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_strided_f32", steps)
+    source, pads = _without_pad(node.inputs[0], windows.pads_given, rewriter)
     if len(shape) < _IMAGE_AXES:
-        windows = windows.with_rows()
-    source, extra = _without_pad(node.inputs[0], rewriter) if len(shape) == _IMAGE_AXES else ("", (0, 0, 0, 0))
+        windows, pads = windows.with_rows(), (0, pads[0], 0, pads[1])
     attributes = {
         "strides": windows.strides,
-        "pads": tuple(own + added for own, added in zip(windows.pads_given, extra, strict=True)),
+        "pads": pads,
         "dilations": windows.dilations,
         "group": view.integer("group", 1),
         "clamp": NO_CLAMP,
@@ -51,7 +54,7 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     operands = (weight, node.input(2), "")
     if len(shape) == _IMAGE_AXES:
         return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
-    return _of_row(view, rewriter, "FusedConv", operands, attributes)
+    return _of_row(view, rewriter, source, Node("FusedConv", node.name, operands, node.outputs, attributes))
 
 
 class Steps(NamedTuple):
@@ -108,11 +111,12 @@ def _moving(view: NodeView, rewriter: Rewriter, operator: str, steps: Steps) -> 
     ]
 
 
-def _over_volume(view: NodeView, steps: Steps) -> Node:
+def _over_volume(view: NodeView, windows: Windows, rewriter: Rewriter) -> Node:
     """Return a convolution over volumes of all channels with all, its weights known."""
     node = view.node
-    attributes = {**steps._asdict(), "clamp": NO_CLAMP}
-    return Node("FusedVolumeConv", node.name, (*node.inputs[:2], node.input(2), ""), node.outputs, attributes)
+    source, pads = _without_pad(node.inputs[0], windows.pads_given, rewriter)
+    attributes = {**Steps(windows.strides, pads, windows.dilations)._asdict(), "clamp": NO_CLAMP}
+    return Node("FusedVolumeConv", node.name, (source, node.inputs[1], node.input(2), ""), node.outputs, attributes)
 
 
 def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: Steps) -> Sequence[Node]:
@@ -125,15 +129,16 @@ def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: S
     return [*before, general(node.name, kernel, inputs, made), *after]
 
 
-def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, int, int]]:
-    """Return the tensor before a Pad of height and width, and its (top, left, bottom, right)."""
+def _without_pad(source: str, pads: tuple[int, ...], rewriter: Rewriter) -> tuple[str, tuple[int, ...]]:
+    """Return the tensor before a Pad of images, and pads before all axes and behind them with what the Pad adds."""
     pad = rewriter.producer(source)
     view = NodeView.of(rewriter.graph, pad) if pad is not None and pad.op_type == "Pad" else None
     if pad is not None and view is not None and pads_zeros(view):
-        batch, channels, (top, bottom), (left, right) = padding(view)
+        batch, channels, *axes = padding(view)
         if batch == channels == (0, 0):
-            return pad.inputs[0], (top, left, bottom, right)
-    return source, (0, 0, 0, 0)
+            added = [before for before, _ in axes] + [after for _, after in axes]
+            return pad.inputs[0], tuple(own + more for own, more in zip(pads, added, strict=True))
+    return source, pads
 
 
 def _with_rows(weight: str, rewriter: Rewriter) -> str:
@@ -143,18 +148,23 @@ def _with_rows(weight: str, rewriter: Rewriter) -> str:
     return rewriter.constant(f"{weight}.rows", derived(rewriter.kept(weight), wide, partial(np.reshape, shape=wide)))
 
 
-def _of_row(
-    view: NodeView, rewriter: Rewriter, operator: str, operands: tuple[str, ...], attributes: dict[str, object]
-) -> Sequence[Node]:
-    """Return a convolution of the node's row of pixels, seen as an image of one row."""
+def _of_row(view: NodeView, rewriter: Rewriter, source: str, over_image: Node) -> Sequence[Node]:
+    """Return a convolution of a row of pixels, seen as an image of one row.
+
+    Args:
+        view: the convolution.
+        rewriter: gets the images.
+        source: the row.
+        over_image: the convolution of the image, with its inputs but that.
+    """
     node, output = view.node, view.node.outputs[0]
-    images, channels, columns = view.shape(0)
+    images, channels, columns = rewriter.shape(source)
     image = rewriter.tensor(f"{output}.image", (images, channels, 1, columns))
     _, outputs, made_columns = rewriter.graph.shape(output)
     made = rewriter.tensor(f"{output}.row", (images, outputs, 1, made_columns))
     return [
-        view_node(f"{node.name}.image", node.inputs[0], image),
-        Node(operator, node.name, (image, *operands), (made,), attributes),
+        view_node(f"{node.name}.image", source, image),
+        replace(over_image, inputs=(image, *over_image.inputs), outputs=(made,)),
         view_node(f"{node.name}.shape", made, output),
     ]
 
@@ -164,6 +174,9 @@ def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     if _is_moving(view):
         return _moving(view, rewriter, "ComputedConvTranspose", Steps(windows.strides, windows.pads, windows.dilations))
     if _is_general(view):
+        known = all(view.values[index] is not None for index in (1, 2) if view.has(index)) and view.values[0] is None
+        if known and view.integer("group", 1) == 1 and (found := transposed_as_images(view, windows, rewriter)):
+            return found
         steps = Steps(windows.strides, windows.pads, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
     fill = (1,) * (_IMAGE_AXES - len(shape))
@@ -186,7 +199,7 @@ def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     attributes["pads"] = (*before, *after) if convolves else cut
     if len(shape) == _IMAGE_AXES:
         return [Node(operator, node.name, (node.inputs[0], *operands), node.outputs, attributes)]
-    return _of_row(view, rewriter, operator, operands, attributes)
+    return _of_row(view, rewriter, node.inputs[0], Node(operator, node.name, operands, node.outputs, attributes))
 
 
 def _in_usual_order(weights: Array, *, group: int, kernel: tuple[int, ...], flip: bool) -> Array:

@@ -18,6 +18,7 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
+from powerlab.engine.codegen.convolutions.direct_kernel import Direct
 from powerlab.engine.codegen.moving_weights import Moving, pack_winograd_kernels, packed_bias
 from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_winograd_floats
 from powerlab.engine.ir.constants import Value, derived
@@ -156,16 +157,21 @@ class WinogradConvolution(Struct, frozen=True):
         self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, x: Tensor, weights: Value
     ) -> None:
         """Append the step that computes a FusedConv, given the input in blocks and the weights."""
-        width, groups = builder.tier.vector_width, shape.groups
-        bias = builder.optional_constant(node.input(2))
         out, residual = result(builder, node)
+        bias, width = builder.optional_constant(node.input(2)), builder.tier.vector_width
+        conv = Direct(x, out, residual, weights, bias, shape.groups, width, window_fields(shape, node))
+        self.emit_between(builder, node, shape, choice, conv=conv)
+
+    def emit_between(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, conv: Direct) -> None:
+        """Append the step that computes a convolution whose weights are known, wherever its tensors lie in blocks."""
+        weights, width = conv.known_weights, builder.tier.vector_width
         packed = derived(
             weights,
-            (packed_winograd_floats(weights.shape, self.tile, width, groups),),
-            partial(pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=groups),
+            (packed_winograd_floats(weights.shape, self.tile, width, conv.groups),),
+            partial(pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=conv.groups),
         )
-        kernels = {"weights": packed, "bias": fill_channels(bias, shape.outputs, out.layout.blocks, width)}
-        self._emit(builder, node, shape, choice, (out, x, residual), {**kernels, **window_fields(shape, node)})
+        kernels = {"weights": packed, "bias": fill_channels(conv.bias, shape.outputs, conv.out.layout.blocks, width)}
+        self._emit(builder, node, shape, choice, (conv.out, conv.x, conv.residual), {**kernels, **conv.fields})
 
     def emit_moving(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, conv: Moving) -> None:
         """Append the steps that compute a convolution of 3 x 3 whose weights change from run to run."""
