@@ -93,19 +93,47 @@ def _pad(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
 def _pad_from_inside(
     view: NodeView, rewriter: Rewriter, source: str, shape: tuple[int, ...], added: Sequence[tuple[int, int]]
 ) -> list[Node]:
-    """Pad with elements of the tensor itself: along one axis after the other, each place picked by its number."""
-    node, nodes = view.node, []
-    sizes = list(shape)
+    """Pad with elements of the tensor itself: along one axis after the other, joined with parts that are read anew."""
+    node, sizes = view.node, list(shape)
+    nodes: list[Node] = []
     for axis, pads in enumerate(added):
         if any(pads):
             how: dict[str, Any] = {"mode": pad_mode(view)}
             places = np.pad(np.arange(shape[axis]), pads, **how)
             sizes[axis] = len(places)
             made = rewriter.tensor(f"{node.outputs[0]}.axis{axis}", tuple(sizes), view.dtype(0))
-            index = rewriter.constant(f"{made}.places", places.astype(np.int64))
-            nodes.append(Node("Gather", f"{node.name}.axis{axis}", (source, index), (made,), {"axis": axis}))
+            name, strips = f"{node.name}.axis{axis}", (places[: pads[0]], places[pads[0] + shape[axis] :])
+            if all(np.unique(np.diff(strip)).size <= 1 for strip in strips):
+                before, after = (
+                    _strip(rewriter, nodes, f"{made}.{side}", (source, axis), strip)
+                    for side, strip in zip(("before", "after"), strips, strict=True)
+                )
+                parts = tuple(filter(None, (before, source, after)))
+                nodes.append(Node("Concat", name, parts, (made,), {"axis": axis}))
+            else:  # wrapped more than once
+                index = rewriter.constant(f"{made}.places", places.astype(np.int64))
+                nodes.append(Node("Gather", name, (source, index), (made,), {"axis": axis}))
             source = made
     return [*nodes, view_node(node.name, source, node.outputs[0])]
+
+
+def _strip(rewriter: Rewriter, nodes: list[Node], name: str, along: tuple[str, int], places: Array) -> str:
+    """Add the nodes that read places, as far apart each from the one before, of an axis; return what they make."""
+    (source, axis), count = along, len(places)
+    if not count:
+        return ""
+    shape = rewriter.shape(source)
+    dtype = (rewriter.tensors.get(source) or rewriter.graph.tensors[source]).dtype
+    step = int(places[1] - places[0]) if count > 1 else 1
+    starts, steps = [0] * len(shape), [1] * len(shape)
+    starts[axis], steps[axis] = int(places[0]), step or 1
+    read = rewriter.tensor(name, (*shape[:axis], count if step else 1, *shape[axis + 1 :]), dtype)
+    nodes.append(_slice_node(name, source, read, starts, steps))
+    if step:
+        return read
+    repeated = rewriter.tensor(f"{name}.repeated", (*shape[:axis], count, *shape[axis + 1 :]), dtype)
+    nodes.append(Node("Expand", f"{name}.repeated", (read,), (repeated,)))
+    return repeated
 
 
 def _blocks(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
