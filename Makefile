@@ -89,12 +89,12 @@ bench-contention: ## what other work beside an engine costs it, and its peers (1
 	@scripts/setup_venv dev
 	@$(BIN)/python -m bench.engine.contention $(if $(SITUATION),--situation $(SITUATION))
 
-bench-networks: ## the engine on 66 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
+bench-networks: ## the engine on 66 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1, MORE=1: others)
 	@scripts/setup_venv dev
 	@test -d build/networks-venv || $(BIN)/python -m venv build/networks-venv
 	@build/networks-venv/bin/pip install --quiet torch torchvision timm transformers onnx
-	@build/networks-venv/bin/python -m bench.engine.export_networks build/networks$(if $(HELD_BACK),-held-back --held-back)
-	@$(BIN)/python -m bench.engine.vs_peers build/networks$(if $(HELD_BACK),-held-back)/*.onnx --batch 1 --threads $(or $(THREADS),2) --seconds 3
+	@build/networks-venv/bin/python -m bench.engine.export_networks build/networks$(if $(HELD_BACK),-held-back --held-back)$(if $(MORE),-more --more)
+	@$(BIN)/python -m bench.engine.vs_peers build/networks$(if $(HELD_BACK),-held-back)$(if $(MORE),-more)/*.onnx --batch 1 --threads $(or $(THREADS),2) --seconds 3
 
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev

@@ -7,7 +7,7 @@
 
 `make bench-networks` does all of it. Weights are random, batch 1, opset 17, sizes fixed. Networks in ``HELD_BACK`` are
 written only with ``--held-back``: nobody looks at them while the engine is worked on, so that they tell how it fares
-elsewhere.
+elsewhere. ``--more`` writes those of ``more_networks.py`` instead.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from bench.engine.more_networks import more_networks
 
 TIMM = (
     *("convmixer_768_32", "convnext_atto", "convnextv2_atto", "crossvit_tiny_240", "cspdarknet53", "cspresnet50"),
@@ -183,12 +185,14 @@ def main() -> int:
     """Write all networks; one that cannot be exported is named, and the others are written."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--held-back", action="store_true", help="write those that are held back, and only those")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--held-back", action="store_true", help="write those that are held back, and only those")
+    which.add_argument("--more", action="store_true", help="write more networks, and only those")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     failed = 0
-    for name, made in networks().items():
+    for name, made in (more_networks() if args.more else networks()).items():
         if (name in HELD_BACK) != args.held_back or (args.folder / f"{name}.onnx").exists():
             continue
         try:
