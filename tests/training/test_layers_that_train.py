@@ -64,6 +64,66 @@ def test_five_steps_are_those_of_pytorch(name):
         np.testing.assert_allclose(weights[key].reshape(-1), values, rtol=1e-4, atol=2e-5, err_msg=key)
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("shape", [(5, 1, 1, 1), (5, 1, 1), (5, 3, 1, 1), (5, 2, 3, 3)])
+def test_weights_of_any_shape_move_by_their_gradients(name, shape):
+    """Also those of one element a channel, as of a convolution of a single channel, and of scales."""
+    kernel = shape[2:]
+    data = model_bytes(
+        [node("Conv", "x w", "y", pads=[one // 2 for one in kernel] * 2)],
+        {"x": np.zeros((2, shape[1], *(4,) * len(kernel)), np.float32)},
+        constants={"w": np.random.default_rng(3).standard_normal(shape).astype(np.float32)},
+    )
+    session = TrainingSession(load_bytes(data), "mse", OPTIMIZERS[name], threads=2)
+    generator = np.random.default_rng(4)
+    x, y = (generator.standard_normal(one).astype(np.float32) for one in (session.inputs["x"], session.labels_shape))
+    before, moments = session.weights()["w"].astype(np.float64), (0.0, 0.0)
+    for step in range(1, 4):
+        session.step(x, y)
+        before, moments = moved(OPTIMIZERS[name], step, before, session.gradients()["w"].astype(np.float64), moments)
+        np.testing.assert_allclose(session.weights()["w"], before, rtol=2e-5, atol=2e-6)
+
+
+def moved(optimizer, step, weight, gradient, moments):
+    """Return what an optimizer makes of a weight, and of its moments; the definitions are PyTorch's."""
+    if isinstance(optimizer, Sgd):
+        way = gradient + optimizer.decay * weight
+        velocity = optimizer.momentum * moments[0] + way
+        taken = way + optimizer.momentum * velocity if optimizer.nesterov else velocity
+        return weight - optimizer.rate * taken, (velocity, 0.0)
+    if optimizer.decoupled:
+        weight = weight * (1 - optimizer.rate * optimizer.decay)
+    else:
+        gradient = gradient + optimizer.decay * weight
+    first = optimizer.beta1 * moments[0] + (1 - optimizer.beta1) * gradient
+    second = optimizer.beta2 * moments[1] + (1 - optimizer.beta2) * gradient**2
+    mean, root = first / (1 - optimizer.beta1**step), np.sqrt(second / (1 - optimizer.beta2**step))
+    return weight - optimizer.rate * mean / (root + optimizer.epsilon), (first, second)
+
+
+def test_what_exporters_compute_of_constants_and_casts_to_the_same_type_are_trained_through():
+    """Pads that are joined of constants, a cast to float32 of float32, and channels moved to pixels."""
+    nodes = [
+        node("Conv", "x w", "c"),
+        node("Cast", "c", "same", to=1),
+        node("Concat", "zeros one_pixel", "sizes", axis=0),
+        node("Pad", "same sizes", "p"),
+        node("DepthToSpace", "p", "y", blocksize=2),
+    ]
+    constants = {
+        "w": np.random.default_rng(3).standard_normal((8, 3, 3, 3)).astype(np.float32),
+        "zeros": np.zeros(6, np.int64),
+        "one_pixel": np.ones(2, np.int64),
+    }
+    data = model_bytes(nodes, {"x": np.zeros((2, 3, 6, 6), np.float32)}, constants=constants)
+    session = TrainingSession(load_bytes(data), "mse", Sgd(rate=0.05), threads=1)
+    generator = np.random.default_rng(4)
+    x, y = (generator.standard_normal(one).astype(np.float32) for one in (session.inputs["x"], session.labels_shape))
+    losses = [session.step(x, y) for _ in range(20)]
+    assert losses[-1] < 0.9 * losses[0]
+    assert session.gradients().keys() == {"w"}
+
+
 def test_any_number_of_threads_makes_the_same_bits():
     losses, weights = trained("adamw")
     for threads in (2, 3, 4):

@@ -10,11 +10,15 @@ from msgspec.structs import replace
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo, fresh_name
 from powerlab.engine.ops.activation import NO_CLAMP
+from powerlab.engine.ops.casting import cast_dtype, narrow_target, to_half
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.views import drop_ratio
 from powerlab.engine.passes.expand.attention import expand_attention
 from powerlab.engine.passes.expand.einsum import expand_einsum
 from powerlab.engine.passes.expand.rotary import expand_rotary
+from powerlab.engine.passes.fold.constants import fold_constants
+from powerlab.engine.passes.legalize.data_movement import move_blocks
+from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.recurrences import unroll_recurrences
@@ -110,10 +114,24 @@ class _Network:
 
 
 def composed(graph: Graph) -> Graph:
-    """Return a network, composed of operators that have gradients as far as that can be."""
+    """Return a network, composed of operators that have gradients as far as that can be.
+
+    Sizes, places and the like that only constants decide are computed now; floats that they make may be trained.
+    """
+    graph = fold_constants(graph, floats=False)
     for rewrite in (expand_einsum, expand_attention, expand_rotary, drop_dead):
         graph = rewrite(graph)
-    return graph
+    return rewrite_nodes(graph, _SIMPLER)
+
+
+def _cast(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
+    """Leave out casts to the type that there is, which exporters write for half precision that was not asked for."""
+    if cast_dtype(view) != view.dtype(0) or to_half(view) or narrow_target(view) is not None:
+        return None
+    return [Node("Identity", view.node.name, view.node.inputs[:1], view.node.outputs)]
+
+
+_SIMPLER = {"Cast": _cast, "DepthToSpace": move_blocks, "SpaceToDepth": move_blocks}
 
 
 def forward_pass(graph: Graph, *, whole_cells: bool = False) -> Forward:

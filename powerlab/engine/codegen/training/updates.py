@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
@@ -24,5 +26,7 @@ def _emit(builder: Builder, node: Node, family: str, way: int) -> None:
     read = [builder.general(name) for name in node.inputs]
     made = [builder.new_general(name) for name in node.outputs]
     same = joined((*made, *read[:tensors]))
+    if any(one.strides[-1] != 1 for one in same):  # images of one element, which have room between them
+        same = tuple(replace(one, sizes=(*one.sizes, 1), strides=(*one.strides, 1)) for one in same)
     numbers = (one.broadcast((1,)) for one in read[tensors:])
     builder.emit_general(family, node, (*same, *numbers), (way,), alpha=number(node, "share"))

@@ -26,8 +26,12 @@ def _may_fold(rule: Operator, node: Node, constants: Mapping[str, Value]) -> boo
     return rule.evaluate is not None and (rule.of_shape or constants.keys() >= {*filter(None, node.inputs)})
 
 
-def fold_constants(graph: Graph) -> Graph:
+def fold_constants(graph: Graph, *, floats: bool = True) -> Graph:
     """Return the graph without the nodes that can be computed now.
+
+    Args:
+        graph: any.
+        floats: whether those that make floats are computed, too; else weights stay as they are, to be trained.
 
     Raises:
         PowerlabError: the constants do not fit into memory, or cannot be computed.
@@ -39,14 +43,15 @@ def fold_constants(graph: Graph) -> Graph:
     made_bytes, room = 0, min(MAX_FOLDED_BYTES, ALWAYS_THERE_BYTES)
     for node in graph.nodes:
         rule = OPERATORS.get(node.op_type)
-        may_fold = rule is not None and _may_fold(rule, node, constants)
+        wanted = floats or all(graph.tensors[name].dtype.kind != "f" for name in node.outputs if name)
+        may_fold = wanted and rule is not None and _may_fold(rule, node, constants)
         if not may_fold and len(node.outputs) == 1 and graph.tensors[node.outputs[0]].elements:
             nodes.append(node)
             continue
         made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
-        if rule is None or not rule.folds(view, made):
+        if rule is None or not wanted or not rule.folds(view, made):
             empty = {
                 info.name: np.zeros(info.shape, info.dtype) for info in made[1:] if info.name and not info.elements
             }

@@ -136,7 +136,8 @@ def _strip(rewriter: Rewriter, nodes: list[Node], name: str, along: tuple[str, i
     return repeated
 
 
-def _blocks(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+def move_blocks(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    """Return a DepthToSpace or SpaceToDepth as a Transpose between two views."""
     node, output = view.node, view.node.outputs[0]
     shape, order = blocks_of(view)
     apart = rewriter.tensor(f"{output}.apart", shape, view.dtype(0))
@@ -242,7 +243,7 @@ def _scatter(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
 
 
 _RULES = {
-    "DepthToSpace": _blocks,
+    "DepthToSpace": move_blocks,
     "Expand": _expand,
     "Gather": _along_axis,
     "GatherElements": _along_axis,
@@ -254,7 +255,7 @@ _RULES = {
     "ScatterElements": _scatter,
     "ScatterND": _scatter,
     "Slice": _slice,
-    "SpaceToDepth": _blocks,
+    "SpaceToDepth": move_blocks,
     "Split": _split,
     "Tile": _tile,
     "Trilu": _triangle,
