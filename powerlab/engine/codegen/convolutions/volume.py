@@ -7,7 +7,7 @@ channels are so few that blocks would be filled up with zeros, those of all plan
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from msgspec.structs import asdict, replace
@@ -23,6 +23,7 @@ from powerlab.engine.codegen.convolutions.choosing import cheapest, expected_cyc
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, Layout, blocked, divide_up, planar
@@ -72,11 +73,16 @@ class _Volume:
         (self._stride, *strides), (self._dilation, *dilations), (self._before, *pads) = (
             integers(node, name)[:3] for name in ("strides", "dilations", "pads")
         )
-        weights = builder.constant(node.inputs[1])
-        self._taps = weights.shape[2]
+        weights = builder.kept(node.inputs[1])
+        taps, *kernel = weights.shape[2:]
+        self._taps: int = taps
         depth, apart = (self._taps - 1) * self._dilation + 1, divide_up(self._channels, width)
         self.has_few_channels = divide_up(self._taps * self._channels, width) < depth * apart
-        self.weights = _planes_first(weights) if self.has_few_channels else _as_channels(weights, self._dilation, width)
+        joined = self._taps * self._channels if self.has_few_channels else depth * apart * width
+        ordered = (
+            _planes_first if self.has_few_channels else partial(_as_channels, dilation=self._dilation, width=width)
+        )
+        self.weights = derived(weights, (outputs, joined, *kernel), ordered)
         self.shape = ConvShape(
             images=self.made[0],
             inputs=self.weights.shape[1],
@@ -151,7 +157,7 @@ def _winograd(shape: ConvShape, machine: Machine) -> WinogradConvolution | None:
     return best if isinstance(best, WinogradConvolution) else None
 
 
-def _as_channels(weights: Floats, dilation: int, width: int) -> Floats:
+def _as_channels(weights: Floats, *, dilation: int, width: int) -> Floats:
     """Return weights (O, C, planes, rows, columns) with a plane's channels, filled up, as channels of one image.
 
     Where planes are dilated, those between get zeros.
