@@ -6,11 +6,13 @@ One function an operator, listed in :data:`LOWERINGS`; a new operator is a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attention import Attention, find_attentions
 from powerlab.engine.codegen.builder import Builder, Chosen
 from powerlab.engine.codegen.concat_in_place import find_places, with_common_halos
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
@@ -41,7 +43,7 @@ from powerlab.engine.codegen.image_loop import batch_size, looped_nodes, threads
 from powerlab.engine.codegen.image_steps import by_image
 from powerlab.engine.codegen.lrn_softmax import lower_lrn
 from powerlab.engine.codegen.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
-from powerlab.engine.codegen.product import lower_product
+from powerlab.engine.codegen.product import fits, lower_attention, lower_product
 from powerlab.engine.codegen.quantized.convolution import byte_halo, lower_quantized_conv
 from powerlab.engine.codegen.quantized.layers import (
     lower_dequantize,
@@ -260,13 +262,25 @@ def _lowered(
         preactivations=preactivations,
         words=word_tensors(graph),
     )
+    attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph, partial(fits, graph, machine.tier))}
     absorbed = {before.outputs[0] for before in preactivations.values()}
+    absorbed |= {node.outputs[0] for one in attentions.values() for node in one.before}
     looped_steps = 0
     for index, node in enumerate(graph.nodes):
         builder.machine = of_image if index < looped else machine
-        if node.outputs[0] not in absorbed and node.outputs[0] not in builder.written:
+        name = node.outputs[0]
+        if name in attentions:
+            _lower_attention(builder, attentions[name])
+        elif name not in absorbed and name not in builder.written:
             LOWERINGS[node.op_type](builder, node)
         if index < looped:
             looped_steps = builder.steps
     program = by_image(builder.finish(), looped_steps, batch_size(graph), apart)
     return program, apart == 1 or program.looped == looped_steps
+
+
+def _lower_attention(builder: Builder, attention: Attention) -> None:
+    """Lower an attention as one, or node by node where its operands do not go together."""
+    if not lower_attention(builder, attention):
+        for node in (*attention.before, attention.products[1]):
+            LOWERINGS[node.op_type](builder, node)

@@ -1,22 +1,27 @@
-"""Products of computed matrices: the right side is packed by a step of its own, then multiplied."""
+"""Products of computed matrices: the right side is packed by a step of its own, then multiplied.
+
+Attention is two of them with a softmax between: one step behind those that pack keys and values.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from msgspec.structs import replace
 
+from powerlab.engine.codegen.attention import Attention
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pairs.attention import is_worth_rounding, pair_sides
 from powerlab.engine.codegen.pairs.product import is_of_rows, multiply_rows
 from powerlab.engine.codegen.quantized.byte_products import byte_factor, byte_sides, is_of_bytes
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand, joined
 from powerlab.engine.program.storage import FLOAT_BYTES, Space
 from powerlab.engine.target.machine import Machine
-from powerlab.engine.target.tiers import Tier
+from powerlab.engine.target.tiers import FP32, Tier
 
 _LONGEST_CHUNK = 512
 """Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
@@ -35,6 +40,9 @@ _MANY_COLUMNS = 4
 
 _FEW = 32
 """Rows, or elements of the inner axis, up to which the right side is read as it lies: to pack it takes as long."""
+
+_MOST_TILES = 32
+"""Of rows whose scores are made at a time: with more, keys and values come from the second-level cache as seldom."""
 
 
 def lower_product(builder: Builder, node: Node) -> None:
@@ -63,6 +71,54 @@ def lower_product(builder: Builder, node: Node) -> None:
         builder.copy(node, out, made.permuted((1, 0)))
     else:
         _multiply(builder, node, out, left, right)
+
+
+def fits(graph: Graph, tier: Tier, attention: Attention) -> bool:
+    """Tell whether an attention is computed in one step: in float32, and of more rows than a register tile has."""
+    rows = graph.shape(attention.products[0].outputs[0])[-2]
+    return tier.computes_in(FP32) and rows > tier.tile_pixels and not any(map(is_of_bytes, attention.products))
+
+
+def lower_attention(builder: Builder, attention: Attention) -> bool:
+    """Append the step; return False, having appended nothing, where its operands have no common batch axes."""
+    first, second = attention.products
+    left, *rights = _side(builder, first, 0), _side(builder, first, 1), _side(builder, second, 1)
+    rows, keys = left.sizes[-2], rights[0].sizes[-1]
+    own = [builder.graph.shape(node.outputs[0])[:-2] for node in (first, second)]
+    batches = max((*own, *(mask.shape[:-2] for mask in attention.masks)), key=len)
+    masks = [builder.general(mask.name).broadcast((*mask.shape[:-2], rows, keys)) for mask in attention.masks]
+    read = [_with_batches(one, batches) for one in (_repeated(left, own[0]), *masks)]
+    # What is packed is compact, and so has any batch axes, unless it is repeated along some.
+    fits_right = all(batch in (batches, side.sizes[:-2]) for side, batch in zip(rights, own, strict=True))
+    if None in read or left.strides[-1] != 1 or math.prod(own[0]) != math.prod(own[1]) or not fits_right:
+        return False
+    out = _with_batches(_result(builder, second), batches)
+    if out is None:
+        return False
+    packed = [
+        _with_batches(_repeated(_packed(builder, node, side), batch), batches)
+        for node, side, batch in zip(attention.products, rights, own, strict=True)
+    ]
+    width, tile = builder.tier.vector_width, builder.tier.tile_pixels
+    row_floats = divide_up(keys, width) * width
+    most = builder.machine.caches.l2_bytes // 4 // (FLOAT_BYTES * row_floats * tile)
+    all_tiles = divide_up(rows, tile)
+    tiles = divide_up(all_tiles, divide_up(all_tiles, max(1, min(most, _MOST_TILES))))
+    builder.emit_general(
+        "attention_f32",
+        second,
+        _joined_batches(cast("tuple[Operand, ...]", (out, read[0], *packed, *read[1:]))),
+        (_LONGEST_CHUNK, tiles, keys, int(attention.zeros)),
+        scratch=builder.scratch(tiles * tile * row_floats),
+    )
+    return True
+
+
+def _with_batches(operand: Operand, batches: tuple[int, ...]) -> Operand | None:
+    """Return matrices with their batch axes as others; None where no strides say that."""
+    if operand.sizes[:-2] == batches:
+        return operand
+    return operand.reshaped((*batches, *operand.sizes[-2:]))
 
 
 def _result(builder: Builder, node: Node) -> Operand:

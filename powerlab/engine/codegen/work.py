@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from powerlab.engine.codegen.attention import Attention, find_attentions
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.convolutions.phases import phases
 from powerlab.engine.ir.graph import Graph, Node
@@ -58,6 +59,11 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
             continue
         parts = _PARTS.get(node.op_type, _whole)(graph, node)
         works[node.name or node.outputs[0]].extend(parts)
+    together = {step.label for step in steps if step.family == "attention_f32"}
+    for attention in find_attentions(graph, lambda _: True) if together else ():
+        whole = _of_attention(graph, attention)
+        if whole.label in together:
+            works[whole.label] = deque([whole])
     return tuple(works[step.label].popleft() if works[step.label] else _move(step) for step in steps)
 
 
@@ -83,6 +89,15 @@ def _bytes_moved(graph: Graph, node: Node) -> int:
         infos = (graph.tensors[name] for name in {*node.inputs, *node.outputs} if name)
         return sum(info.elements * info.dtype.itemsize for info in infos)
     return FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[node.outputs[0]].elements)
+
+
+def _of_attention(graph: Graph, attention: Attention) -> StepWork:
+    """Return the work of an attention, whose scores go to no memory."""
+    first, second = attention.products
+    read = {*first.inputs, second.inputs[1], *(mask.name for mask in attention.masks)}
+    elements = sum(graph.tensors[name].elements for name in (*read, second.outputs[0]))
+    flops = sum(_flops(graph, node) for node in (*attention.before, second) if node.op_type not in _VIEWS)
+    return replace(node_work(graph, second), flops=flops, bytes_moved=FLOAT_BYTES * elements)
 
 
 def _of_recurrence(graph: Graph, node: Node) -> tuple[StepWork, ...]:

@@ -29,6 +29,7 @@ from powerlab.engine.passes.fuse.chains import fuse_chains
 from powerlab.engine.passes.fuse.functions import fuse_functions
 from powerlab.engine.passes.fuse.gelus import fuse_gelus
 from powerlab.engine.passes.fuse.group_norms import fuse_group_norms
+from powerlab.engine.passes.fuse.l2_norms import fuse_l2_norms
 from powerlab.engine.passes.fuse.layer_norms import fuse_layer_norms
 from powerlab.engine.passes.fuse.residuals import fuse_residuals
 from powerlab.engine.passes.fuse.transposes import fuse_transposes
@@ -78,6 +79,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_spectra,
     expand_unfolding,
     fuse_layer_norms,
+    fuse_l2_norms,
     fuse_gelus,
     expand_powers,
     lower_row_norms,
@@ -117,7 +119,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-_FOR_OWN_KERNELS = (put_channels_first, fuse_group_norms, fuse_functions, fuse_chains)
+_FOR_OWN_KERNELS = (fuse_l2_norms, put_channels_first, fuse_group_norms, fuse_functions, fuse_chains)
 """Passes whose nodes stand for no operator of another engine."""
 
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]

@@ -9,6 +9,8 @@ from general_models import alike, check_by_ort, model_bytes, node_bytes, run_eng
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
 
 
 def normal(*shape, seed=0):
@@ -94,3 +96,95 @@ def test_hardmax_chooses_what_is_no_number_also_when_it_is_folded():
     folded = run_engine(node_bytes("Hardmax", {}, constants={"x": x}), {})["y"]
     found = run_engine(node_bytes("Hardmax", {"x": x}), {"x": x})["y"]
     assert folded.tolist() == found.tolist() == np.eye(3)[[1, 0, 2, 1]].tolist()
+
+
+NORMALISED = {
+    "floored": ["ReduceL2 x,last -> n", "Clip n,small -> c", "Div x,c -> y"],
+    "repeated": ["ReduceL2 x,last -> n", "Clip n,small -> c", "Expand c,whole -> e", "Div x,e -> y"],
+    "bare": ["ReduceL2 x,last -> n", "Div x,n -> y"],
+    "of two axes": ["ReduceL2 x,two -> n", "Max n,small -> c", "Div x,c -> y"],
+}
+"""How exporters divide by a norm."""
+
+
+def steps(lines):
+    """Return the nodes of lines such as ``Div x,c -> y``."""
+    made = []
+    for line in lines:
+        operator, read, _, output = line.split()
+        made.append(helper.make_node(operator, read.split(","), [output]))
+    return made
+
+
+def kernels(data):
+    return [kernel for kernel, _ in Session(optimise(load_bytes(data)), threads=1).steps()]
+
+
+@pytest.mark.parametrize("form", NORMALISED)
+@pytest.mark.parametrize("shape", [(5, 7, 10), (3, 2, 64), (2, 2, 67)], ids=str)
+def test_a_division_by_the_norm_is_one_step(form, shape):
+    x = normal(*shape)
+    x[0, 0] = 0 if form != "bare" else 1
+    constants = {
+        "small": np.float32(1e-12),
+        "last": np.array([-1]),
+        "two": np.array([-2, -1]),
+        "whole": np.array(shape),
+    }
+    data = model_bytes(steps(NORMALISED[form]), {"x": x}, constants=constants)
+    check_by_ort(data, {"x": x}, rtol=1e-5, atol=1e-6)
+    assert any(kernel.startswith("l2_norm_f32") for kernel in kernels(data))
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e25], ids=str)
+def test_squares_of_a_norm_neither_vanish_nor_overflow(size):
+    x = normal(3, 20) * np.float32(size)
+    constants = {"small": np.float32(1e-38), "last": np.array([-1])}
+    data = model_bytes(steps(NORMALISED["floored"]), {"x": x}, constants=constants)
+    wide = x.astype(np.float64)
+    expected = (wide / np.sqrt((wide**2).sum(-1, keepdims=True))).astype(np.float32)
+    alike(run_engine(data, {"x": x}), {"y": expected}, rtol=1e-5, atol=1e-7)
+
+
+def test_a_norm_of_what_is_no_number_is_none():
+    x = normal(2, 9)
+    x[1, 3] = np.nan
+    constants = {"small": np.float32(1e-12), "last": np.array([-1])}
+    found = run_engine(model_bytes(steps(NORMALISED["floored"]), {"x": x}, constants=constants), {"x": x})["y"]
+    assert np.isnan(found).tolist() == [[False] * 9, [True] * 9]
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_lp_normalisation_leaves_zeros(p, axis):
+    x = normal(3, 4, 12)
+    x[1] = 0
+    expected = x / np.maximum(np.linalg.norm(x, p, axis=axis, keepdims=True), 1e-30)
+    data = node_bytes("LpNormalization", {"x": x}, axis=axis, p=p)
+    alike(run_engine(data, {"x": x}), {"y": expected.astype(np.float32)}, rtol=1e-5, atol=1e-6)
+    assert any(kernel.startswith("l2_norm_f32") for kernel in kernels(data)) == (p == 2 and axis == -1)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["ReduceL2 x,last -> n", "Div x,n -> d", "Add d,n -> y"],
+        ["ReduceL2 x,first -> n", "Div x,n -> y"],
+        ["ReduceL2 z,last -> n", "Div x,n -> y"],
+        ["ReduceL2 x,last -> n", "Clip n,small,large -> c", "Div x,c -> y"],
+    ],
+    ids=["the norm is read", "another axis", "another tensor", "bounded above"],
+)
+def test_other_divisions_stay(lines):
+    inputs = {"x": normal(3, 4, 12), "z": normal(3, 4, 12, seed=1)}
+    if not any("z" in line for line in lines):
+        del inputs["z"]
+    constants = {
+        "small": np.float32(1e-12),
+        "large": np.float32(2),
+        "last": np.array([-1]),
+        "first": np.array([0]),
+    }
+    data = model_bytes(steps(lines), inputs, constants=constants)
+    check_by_ort(data, inputs, rtol=1e-5, atol=1e-6)
+    assert not any(kernel.startswith("l2_norm_f32") for kernel in kernels(data))

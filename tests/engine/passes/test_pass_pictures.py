@@ -162,7 +162,7 @@ PICTURES = {
     "drop_expands": (
         ["ReduceL2 x -> n", "Expand n,whole -> e", "Div x,e -> d", "Sum e,d -> y"],
         "y",
-        ["ReduceL2 x -> n", "Expand n,whole -> e", "Div x,n -> d", "Sum n,d -> y"],
+        ["ReduceL2 x -> n", "Div x,n -> d", "Sum n,d -> y"],
     ),
     "expand_running_products": (
         ["CumProd x,last -> y"],
@@ -224,6 +224,11 @@ PICTURES = {
             "RowNorm x,row -> y",
         ],
     ),
+    "fuse_l2_norms": (
+        ["ReduceL2 x -> n", "Clip n,half -> c", "Div x,c -> y"],
+        "y",
+        ["ReduceL2 x -> n", "Clip n,half -> c", "RowNorm x -> y"],
+    ),
     "fuse_gelus": (
         ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Mul p,half -> y"],
         "y",
@@ -255,7 +260,7 @@ PICTURES = {
     "lower_resizes": (["Resize x,,scales -> y"], "y", ["Resize x -> y"]),
     "lower_sampling": (["GridSample x,grid -> y"], "y", SAMPLED),
     "lower_norms": (
-        ["InstanceNormalization x,s,b -> n", "LpNormalization n -> y"],
+        ["InstanceNormalization x,s,b -> n", "MeanVarianceNormalization n -> y"],
         "y",
         ["GroupNorm x,s,b -> n", "Norm n -> y"],
     ),

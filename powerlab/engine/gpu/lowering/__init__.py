@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attention import find_attentions
 from powerlab.engine.gpu.activations import FUNCTIONS
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.method import Chooser
 from powerlab.engine.gpu.choice.rule import by_rule
-from powerlab.engine.gpu.lowering.attention import find_attentions, lower_attention
+from powerlab.engine.gpu.lowering.attention import fits, lower_attention
 from powerlab.engine.gpu.lowering.convolution import lower_conv
 from powerlab.engine.gpu.lowering.dense import lower_gemm
 from powerlab.engine.gpu.lowering.layer_sums import find_layer_sums, lower_layer_sum
@@ -166,7 +168,7 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
 def lower_nodes(builder: Builder) -> None:
     """Emit the dispatches of all nodes of a builder's graph."""
     graph = builder.graph
-    attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph)}
+    attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph, partial(fits, graph))}
     covered = {node.outputs[0] for one in attentions.values() for node in one.covered}
     sums = {name: one for one in find_layer_sums(graph) if (name := one.add.outputs[0]) not in covered}
     covered |= {node.outputs[0] for one in sums.values() for node in one.covered}

@@ -1,15 +1,12 @@
-"""Attention: a product, its softmax and a second product, found in the graph and computed by one kernel."""
+"""Attention, computed by one kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
+from powerlab.engine.codegen.attention import Attention
 from powerlab.engine.codegen.attributes import integers, number
-from powerlab.engine.gpu.activations import PLAIN, finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.attention import AT_A_TIME, Kernel, Size, by_matrices
 from powerlab.engine.gpu.lowering.product import batch_axes, side
@@ -21,101 +18,14 @@ _GPU_LANES, _ROWS, _LEAST_ROWS = 64, 8, 2
 _INNER, _MOST_INNER, _MOST_WIDTH = 64, 256, 128
 
 
-class Attention(Struct, frozen=True):
-    """Nodes that are one: ``products`` make scores and the result.
-
-    Attributes:
-        products: the first one and the second.
-        mask: the name of what is added to the scores, or nothing.
-        zeros: whether a row of nothing but minus infinity becomes zeros.
-        between: the nodes between the products.
-        after: a Transpose that alone reads the result, which is written in its order then.
-    """
-
-    products: tuple[Node, Node]
-    mask: str
-    zeros: bool
-    between: tuple[Node, ...]
-    after: Node | None
-
-    @property
-    def before(self) -> tuple[Node, ...]:
-        """Return the nodes in front of the second product, none of which is computed by itself."""
-        return self.products[0], *self.between
-
-    @property
-    def covered(self) -> tuple[Node, ...]:
-        """Return all nodes but the second product that are not computed by themselves."""
-        return (*self.before, self.after) if self.after else self.before
-
-
-def find_attentions(graph: Graph) -> list[Attention]:
-    """Return every attention of a graph whose sizes the kernel takes and whose scores nobody else reads.
-
-    Where the result of one is the scores of the next, the first has it.
-    """
-    found: list[Attention] = []
-    taken: set[str] = set()
-    for node in graph.nodes:
-        one = _around(graph, node) if node.op_type == "Softmax" else None
-        names = {part.outputs[0] for part in (*one.covered, *one.products)} if one is not None else set()
-        if one is not None and taken.isdisjoint(names):
-            found.append(one)
-            taken |= names
-    return found
-
-
-def _around(graph: Graph, softmax: Node) -> Attention | None:
-    consumers, producers, outputs = graph.consumers(), graph.producers(), graph.output_names()
-
-    def reader(name: str) -> Node | None:
-        """Return the only node that reads a tensor."""
-        readers = consumers[name]
-        return readers[0] if len(readers) == 1 and name not in outputs else None
-
-    shape = graph.shape(softmax.inputs[0])
-    if int(number(softmax, "axis")) % len(shape) != len(shape) - 1:
-        return None
-    before: tuple[Node, ...] = ()
-    first, mask = producers.get(softmax.inputs[0]), ""
-    if first is not None and _adds(first):
-        sides = [(producers.get(name), other) for name, other in zip(first.inputs, first.inputs[::-1], strict=True)]
-        before = (first,)
-        first, mask = next(((one, other) for one, other in sides if one and one.op_type == "Product"), (None, ""))
-    zeros, scores = bool(softmax.attributes.get("masked", 0)), softmax.outputs[0]
-    after = _without_nan(graph, consumers[scores]) if scores not in outputs else ()
-    if after:
-        zeros, scores = True, after[-1].outputs[0]
-    second = reader(scores)
-    if first is None or second is None or first.op_type != "Product" or second.op_type != "Product":
-        return None
-    alone = all(reader(node.outputs[0]) is not None for node in (first, *before))
-    as_left = second.inputs[0] == scores != second.inputs[1] and not second.attributes["left"]
-    inner = graph.shape(second.outputs[0])[-1] <= _MOST_WIDTH and _inner(graph, first) <= _MOST_INNER
-    if not (alone and as_left and inner):
-        return None
-    moved = reader(second.outputs[0])
-    between = (*before, softmax, *after)
-    return Attention((first, second), mask, zeros, between, moved if moved and moved.op_type == "Transpose" else None)
-
-
-def _adds(node: Node) -> bool:
-    """Tell whether a node is a plain sum of two."""
-    if node.op_type == "Elementwise":
-        return node.attributes["kernel"] == "add_strided_f32"
-    return node.op_type == "Add" and finish_of(node) == PLAIN
-
-
-def _without_nan(graph: Graph, readers: Sequence[Node]) -> tuple[Node, ...]:
-    """Return the nodes that put 0 for what is not a number, if these readers of a tensor do."""
-    tests = [node for node in readers if node.attributes.get("kernel") == "is_nan_strided_f32"]
-    puts = [node for node in readers if node.attributes.get("kernel") == "where_strided_f32"]
-    if len(readers) != 2 or len(tests) != 1 or len(puts) != 1:
-        return ()
-    (test,), (put,) = tests, puts
-    zero = graph.constants.get(put.inputs[1])
-    alone = len(graph.consumers()[test.outputs[0]]) == 1 and put.inputs[0] == test.outputs[0]
-    return (test, put) if alone and put.inputs[2] == test.inputs[0] and zero is not None and not zero.any() else ()
+def fits(graph: Graph, attention: Attention) -> bool:
+    """Tell whether the kernel takes the sizes of an attention, whose scores have one mask at most."""
+    first, second = attention.products
+    shape = graph.shape(first.outputs[0])
+    plain = len(attention.masks) <= 1 and all(mask.shape == shape for mask in attention.masks)
+    if not plain or any(node.op_type == "Reshape" for node in attention.between):
+        return False
+    return graph.shape(second.outputs[0])[-1] <= _MOST_WIDTH and _inner(graph, first) <= _MOST_INNER
 
 
 def _inner(graph: Graph, product: Node) -> int:
@@ -134,8 +44,9 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     def ordered(result: Operand) -> Operand:
         return result.permuted(tuple(map(int, order)))
 
-    mask = builder.operand(attention.mask).broadcast((*shape[:-2], rows, keys)) if attention.mask else None
-    parts = [q, k, v, *([mask] if mask else [])]
+    masks = [builder.operand(mask.name).broadcast((*shape[:-2], rows, keys)) for mask in attention.masks]
+    mask = masks[0] if masks else None
+    parts = [q, k, v, *masks]
     batch = batch_axes([*parts, ordered(_like(builder.graph.shape(made.outputs[0]), q))], shape[:-2])
     if batch is None:
         return False

@@ -12,7 +12,7 @@ from powerlab.engine.gpu.target import STAND_IN_LANES, Target
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
-_KINDS = {"softmax": 0, "log_softmax": 1, "layer_norm": 2, "rms_norm": 3}
+_KINDS = {"softmax": 0, "log_softmax": 1, "layer_norm": 2, "rms_norm": 3, "l2_norm": 4}
 _MOST_LANES, _NUMBERS_A_LANE = 256, 4
 """Of a work group: on a GPU so many that each lane has few numbers of a long row."""
 

@@ -1,5 +1,5 @@
 // What takes whole rows, a work group each: KIND 0 is softmax, 1 its logarithm, 2 layer normalisation (J. L. Ba et al.,
-// 2016), 3 root mean square normalisation (B. Zhang and R. Sennrich, 2019).
+// 2016), 3 root mean square normalisation (B. Zhang and R. Sennrich, 2019), 4 division by the norm.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -57,7 +57,8 @@ void main() {
       const float away = float(x[start + i * p.inner]) - mean;
       sum += away * away;
     }
-    sum = 1.0 / sqrt(total_of(sum, false) / float(p.size) + p.epsilon);
+    sum = total_of(sum, false);
+    sum = KIND == 4 ? 1.0 / max(sqrt(sum), p.epsilon) : 1.0 / sqrt(sum / float(p.size) + p.epsilon);
     most = mean;
   }
   if (!real) return;

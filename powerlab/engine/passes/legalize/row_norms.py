@@ -1,7 +1,8 @@
 """LayerNormalization and RMSNormalization become RowNorm, and Mul and Add where scale or shift are no rows.
 
-A RowNorm has the attributes ``kernel`` (``layer_norm`` or ``rms_norm``), ``axis``, the first that is normalised, and
-``epsilon``; its inputs after the first are scale and shift, one number an element of a row, or neither.
+A RowNorm has the attributes ``kernel`` (``layer_norm``, ``rms_norm``, or ``l2_norm``, which another pass makes),
+``axis``, the first that is normalised, and ``epsilon``; its inputs after the first are scale and shift, one number an
+element of a row, or neither.
 """
 
 from __future__ import annotations

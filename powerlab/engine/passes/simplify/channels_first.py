@@ -27,6 +27,9 @@ _RANKS = (3, 4)
 _EACH = FUNCTIONS.keys() | {"LeakyRelu", "Relu"}
 """Operators that treat each number by itself."""
 
+_CHANNEL_NORMS = ("layer_norm", "rms_norm")
+"""Norms that images in blocks have kernels for."""
+
 
 class _Chain(Struct, frozen=True):
     """Nodes each of which is the only reader of the one before, all on tensors whose channels come last.
@@ -138,7 +141,8 @@ def _is_link(graph: Graph, node: Node) -> bool:
         return False
     x = graph.shape(node.inputs[_operand(graph, node)])
     if node.op_type == "RowNorm":
-        return node.attributes["axis"] == len(x) - 1 and all(name in graph.constants for name in node.inputs[1:])
+        of_channels = node.attributes["axis"] == len(x) - 1 and node.attributes["kernel"] in _CHANNEL_NORMS
+        return of_channels and all(name in graph.constants for name in node.inputs[1:])
     if node.op_type in _EACH:
         return len(node.inputs) == 1
     if len(node.inputs) != 2 or (constant := _constant(graph, node)) is None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.elementwise import ELEMENTWISE
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 _BROADCASTING = {*ELEMENTWISE, "Mean", "Pow", "Where"}
 
@@ -19,7 +20,7 @@ def drop_expands(graph: Graph) -> Graph:
     expanded = {node.outputs[0]: node.inputs[0] for node in graph.nodes if node.op_type == "Expand"}
     if not expanded:
         return graph
-    return graph.rewritten([_without_expands(graph, node, expanded) for node in graph.nodes])
+    return drop_dead(graph.rewritten([_without_expands(graph, node, expanded) for node in graph.nodes]))
 
 
 def _without_expands(graph: Graph, node: Node, expanded: dict[str, str]) -> Node:

@@ -23,6 +23,7 @@
 #include "kernels/more_functions.hpp"
 #include "kernels/narrow/gemv_narrow.hpp"
 #include "kernels/peak.hpp"
+#include "kernels/products/attention.hpp"
 #include "kernels/products/gemv.hpp"
 #include "kernels/products/matmul.hpp"
 #include "kernels/products/matmul_few.hpp"
@@ -34,6 +35,7 @@
 #include "kernels/strided/normalise_rows.hpp"
 #include "kernels/strided/reduce.hpp"
 #include "kernels/strided/sample_strided.hpp"
+#include "kernels/strided/softmax.hpp"
 #include "kernels/strided/strided_functions.hpp"
 #include "kernels/strided/windows_strided.hpp"
 #include "kernels/training/batch_norm.hpp"
@@ -204,6 +206,8 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("matmul_few_f32", matmul_few),
     POWERLAB_GENERAL("layer_norm_f32", layer_norm),
     POWERLAB_GENERAL("rms_norm_f32", rms_norm),
+    POWERLAB_GENERAL("attention_f32", attention),
+    POWERLAB_GENERAL("l2_norm_f32", l2_norm),
     POWERLAB_GENERAL("softmax_rows_f32", softmax_rows),
     POWERLAB_GENERAL("log_softmax_rows_f32", log_softmax_rows),
     POWERLAB_GENERAL("hardmax_rows_f32", hardmax_rows),

@@ -1,4 +1,4 @@
-// Local response normalisation (Krizhevsky et al., 2012, section 3.3) in the blocked layout, and softmax in the planar.
+// Local response normalisation (Krizhevsky et al., 2012, section 3.3) in the blocked layout.
 #pragma once
 
 #include <math.h>
@@ -79,27 +79,6 @@ static void lrn(const Step& s, int thread, int threads) {
         }
       }
     }
-  }
-}
-
-// Softmax over h of a view of n x c x h x w, any strides, pixel = 1; computed as exp(x - max) / sum.
-static void softmax(const Step& s, int thread, int threads) {
-  const View& v = s.x;
-  const Range units = share(static_cast<std::int64_t>(v.n) * v.c * v.w, thread, threads);
-  for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
-    const std::int64_t column = unit % v.w, c = unit / v.w % v.c, n = unit / v.w / v.c;
-    const float* x = v.data + n * v.image + c * v.plane + column;
-    float* out = s.out.data + n * s.out.image + c * s.out.plane + column;
-    float most = x[0];
-    for (int i = 1; i < v.h; ++i) most = x[i * v.row] <= most ? most : x[i * v.row];
-    double sum = 0;
-    for (int i = 0; i < v.h; ++i) {
-      const float e = expf(x[i * v.row] - most);
-      out[i * s.out.row] = e;
-      sum += static_cast<double>(e);
-    }
-    const float scale = static_cast<float>(1.0 / sum);
-    for (int i = 0; i < v.h; ++i) out[i * s.out.row] *= scale;
   }
 }
 

@@ -163,6 +163,37 @@ constexpr MatmulTileTable make_matmul_tiles(Indices<I...>) {
 static constexpr MatmulTileTable kMatmulTiles =
     make_matmul_tiles(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
 
+// Some tiles of rows, panels of columns and a chunk of the inner axis of one product.
+struct MatmulBlock {
+  const float *a, *b;  // a: from the first tile and the chunk on, packed or not; b: of the batch
+  float* out;          // from the first tile on
+  std::int64_t columns, inner, k;
+  Range tiles, panels;
+  bool packed;
+};
+
+// t: its strides, the chunk's length and whether it is the first.
+static inline void multiply_block(MatmulTile& t, const MatmulBlock& block, const RowTiles& rows, const Panels& panels) {
+  const std::int64_t top = rows.begin(block.tiles.begin);
+  for (std::int64_t panel = block.panels.begin; panel < block.panels.end; ++panel) {
+    const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
+    t.lanes = static_cast<int>(smaller(block.columns - (begin + width - 1) * kWidth, kWidth));
+    t.b = block.b + begin * kWidth * block.inner + block.k * width * kWidth;
+    for (std::int64_t tile = block.tiles.begin; tile < block.tiles.end;) {
+      const std::int64_t height = rows.height(tile), row = rows.begin(tile);
+      const std::int64_t end = tile < rows.higher ? smaller(rows.higher, block.tiles.end) : block.tiles.end;
+      t.count = end - tile;
+      t.a_next = block.packed ? t.inner * kTilePixels : height * t.a_row;
+      t.a = block.a + (block.packed ? (tile - block.tiles.begin) * t.a_next : (row - top) * t.a_row);
+      t.out = block.out + begin * kWidth + (row - top) * t.out_row;
+      do {
+        kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
+      } while (!kRuns && matmul_next(t, height));
+      tile = end;
+    }
+  }
+}
+
 // Operands: out, [batch ...][rows][columns], whose columns follow on each other; a, [batch ...][rows][inner]; packed b.
 // All batch axes are those of out; axes along which packed b is the same have a stride of 0.
 // number[0]: how much of the inner axis is a chunk; number[1]: panels taken together; number[2]: tiles of rows taken
@@ -187,35 +218,26 @@ static void matmul(const Step& s, int thread, int threads) {
     const Range mine = {unit % rows.count, smaller(unit % rows.count + units.end - unit, rows.count)};
     unit += mine.end - mine.begin;
     const float* a_data = static_cast<const float*>(a.data) + offset_of(a, batch_axes, batch);
-    const float* b_data = static_cast<const float*>(packed.data) + offset_of(packed, batch_axes, batch);
     float* out_data = static_cast<float*>(out.data) + offset_of(out, batch_axes, batch);
-    const Range some_panels = {group * together, smaller(group * together + together, panels.count)};
+    MatmulBlock block;
+    block.b = static_cast<const float*>(packed.data) + offset_of(packed, batch_axes, batch);
+    block.columns = columns;
+    block.inner = inner;
+    block.panels = {group * together, smaller(group * together + together, panels.count)};
+    block.packed = packed_rows != nullptr;
     for (std::int64_t k = 0; k < inner; k += chunk) {
       t.inner = smaller(inner - k, chunk);
       t.first = k == 0;
+      block.k = k;
       for (std::int64_t first = mine.begin; first < mine.end; first += row_tiles) {
-        const Range tiles = {first, smaller(first + row_tiles, mine.end)};
-        const float* rows_data = a_data + rows.begin(first) * a_row + k * a_inner;
-        if (packed_rows) pack_rows(rows, tiles, rows_data, a_row, a_inner, t.inner, packed_rows);
-        for (std::int64_t panel = some_panels.begin; panel < some_panels.end; ++panel) {
-          const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-          t.lanes = static_cast<int>(smaller(columns - (begin + width - 1) * kWidth, kWidth));
-          t.b = b_data + begin * kWidth * inner + k * width * kWidth;
-          float* to = out_data + begin * kWidth;
-          for (std::int64_t tile = first; tile < tiles.end;) {
-            const std::int64_t height = rows.height(tile), row = rows.begin(tile);
-            const std::int64_t end = tile < rows.higher ? smaller(rows.higher, tiles.end) : tiles.end;
-            t.count = end - tile;
-            t.a =
-                packed_rows ? packed_rows + (tile - first) * t.inner * kTilePixels : a_data + row * a_row + k * a_inner;
-            t.a_next = packed_rows ? t.inner * kTilePixels : height * a_row;
-            t.out = to + row * t.out_row;
-            do {
-              kMatmulTiles.at[(width - 1) * kTilePixels + (height - 1)](t);
-            } while (!kRuns && matmul_next(t, height));
-            tile = end;
-          }
+        block.tiles = {first, smaller(first + row_tiles, mine.end)};
+        block.a = a_data + rows.begin(first) * a_row + k * a_inner;
+        block.out = out_data + rows.begin(first) * t.out_row;
+        if (packed_rows) {
+          pack_rows(rows, block.tiles, block.a, a_row, a_inner, t.inner, packed_rows);
+          block.a = packed_rows;
         }
+        multiply_block(t, block, rows, panels);
       }
     }
   }

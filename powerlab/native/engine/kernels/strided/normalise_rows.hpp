@@ -1,6 +1,7 @@
 // What takes whole rows of a general tensor, runs along its last axis whose elements follow on each other: layer
-// normalisation (J. L. Ba et al., 2016), root mean square normalisation (B. Zhang and R. Sennrich, 2019), and softmax
-// with its relatives. Operands: out, x, [axes ...][row] both; normalisations then scale and shift, [row], or neither.
+// normalisation (J. L. Ba et al., 2016), root mean square normalisation (B. Zhang and R. Sennrich, 2019), division by
+// the norm, and softmax with its relatives. Operands: out, x, [axes ...][row] both; normalisations then scale and
+// shift, [row], or neither.
 #pragma once
 
 #include <math.h>
@@ -129,6 +130,24 @@ static void rms_norm(const Step& s, int thread, int threads) {
   });
 }
 
+// The root of the sum of squares, also where these would be too large or too small for a float.
+static inline float norm_of(const float* x, std::int64_t count) {
+  const float sum = sum_over(x, count, [](Vec v) { return v * v; });
+  if (sum > 1e-30f && sum < 1e30f) return sqrtf(sum);
+  double exact = 0;
+  for (std::int64_t i = 0; i < count; ++i) exact += static_cast<double>(x[i]) * x[i];
+  return static_cast<float>(sqrt(exact));
+}
+
+// x / its norm. alpha: the smallest number that is divided by.
+static void l2_norm(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    const float norm = norm_of(x, count);
+    normalise_row(s, out, x, count, 0.0f, 1.0f / (norm < s.alpha ? s.alpha : norm));
+  });
+}
+
 // The largest element; not-a-number wins.
 static inline float largest(const float* x, std::int64_t count) {
   if (count < kWidth) {
@@ -206,24 +225,27 @@ constexpr ShortRows make_short_rows(Indices<I...>) {
 }
 static constexpr ShortRows kShortRows = make_short_rows(typename MakeIndices<kShortVectors>::type{});
 
-// exp(x - largest) / its sum. number[0]: 1 where a row of -inf becomes zeros, as attention's masks want it.
-static void softmax_rows(const Step& s, int thread, int threads) {
-  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1], vectors = (count + kWidth - 1) / kWidth;
+// exp(x - largest) / its sum. masked: a row of -inf becomes zeros, as attention's masks want it.
+static inline void softmax_row(float* out, const float* x, std::int64_t count, bool masked) {
+  const std::int64_t vectors = (count + kWidth - 1) / kWidth;
   if (vectors <= kShortVectors) {
-    for_rows(s, thread, threads,
-             [&](float* out, const float* x) { kShortRows.at[vectors - 1](out, x, count, s.numbers[0] == 1); });
+    kShortRows.at[vectors - 1](out, x, count, masked);
     return;
   }
-  for_rows(s, thread, threads, [&](float* out, const float* x) {
-    const float found = largest(x, count);
-    const Vec most = broadcast(found), nothing{};
-    if (s.numbers[0] == 1 && found == -__builtin_inff()) {
-      map_row(out, x, count, [&](Vec) { return nothing; });
-      return;
-    }
-    const Vec factor = broadcast(1.0f / exponentials(out, x, count, most));
-    map_row(out, out, count, [&](Vec v) { return v * factor; });
-  });
+  const float found = largest(x, count);
+  const Vec most = broadcast(found), nothing{};
+  if (masked && found == -__builtin_inff()) {
+    map_row(out, x, count, [&](Vec) { return nothing; });
+    return;
+  }
+  const Vec factor = broadcast(1.0f / exponentials(out, x, count, most));
+  map_row(out, out, count, [&](Vec v) { return v * factor; });
+}
+
+// number[0]: 1 where rows are masked.
+static void softmax_rows(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  for_rows(s, thread, threads, [&](float* out, const float* x) { softmax_row(out, x, count, s.numbers[0] == 1); });
 }
 
 // x - largest - log(sum of exp(x - largest))
