@@ -69,7 +69,7 @@ def test_pools_over_whole_images(half, kind):
 
 
 @pytest.mark.parametrize("size", [5, 200, 2100])
-@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "LayerNormalization"])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "LayerNormalization", "LpNormalization"])
 def test_long_rows_are_shared_by_more_lanes(operator, size):
     scale = {"s": RANDOM.standard_normal(size).astype(np.float32)} if operator.startswith("Layer") else {}
     graph = load_bytes(

@@ -109,3 +109,29 @@ def test_a_result_that_is_the_scores_of_another_belongs_to_the_first(half):
     shapes = {"q": (1, 2, 5, 4), "k": (1, 2, 4, 7), "v": (1, 2, 7, 6), "w": (1, 2, 6, 3)}
     model = compared(load_bytes(onnx_bytes(nodes, shapes)), half=half, tolerance=4e-3 if half else 2e-5)
     assert kernels(model).count("attention") == 1
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+def test_more_than_one_mask_is_added_node_by_node(reshaped):
+    """Windows of an image have a bias of their own, and some of them a mask."""
+    shapes = {"q": (4, 3, 9, 8), "k": (4, 3, 8, 9), "v": (4, 3, 9, 8)}
+    constants = {
+        "bias": RANDOM.standard_normal((3, 9, 9)).astype(np.float32),
+        "mask": RANDOM.standard_normal((4, 1, 9, 9)).astype(np.float32),
+        "apart": np.array([1, 4, 3, 9, 9]),
+        "joined": np.array([4, 3, 9, 9]),
+    }
+    masks = [
+        helper.make_node("Reshape", ["biased", "apart"], ["images"]),
+        helper.make_node("Add", ["images", "mask"], ["masked"]),
+        helper.make_node("Reshape", ["masked", "joined"], ["scores"]),
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["m"]),
+        helper.make_node("Add", ["m", "bias"], ["biased"]),
+        *(masks if reshaped else [helper.make_node("Add", ["biased", "mask"], ["scores"])]),
+        helper.make_node("Softmax", ["scores"], ["p"]),
+        helper.make_node("MatMul", ["p", "v"], ["y"]),
+    ]
+    model = compared(load_bytes(onnx_bytes(nodes, shapes, ("y",), constants=constants)))
+    assert "attention" not in kernels(model)
