@@ -243,6 +243,7 @@ works = st.builds(
     rows=st.integers(1, 300),
     columns=st.integers(1, 4000),
     x_bytes=st.integers(1, 10**8),
+    kernel_rows=st.sampled_from([1, 3, 30]),
 )
 
 
@@ -266,6 +267,16 @@ def test_a_piece_reads_few_planes_at_a_time():
     point = Work(groups=1, in_blocks=64, lanes=8, taps=1, out_blocks=32, rows=28, columns=28, x_bytes=1_600_000)
     assert partition(point, AVX2, 1, ASSUMED).chunk_blocks == 16
     assert partition(replace(point, lanes=16), AVX512, 1, ASSUMED).chunk_blocks == 8
+
+
+def test_rows_under_a_kernel_that_the_cache_does_not_hold_are_planes_of_their_own():
+    """A video's frames are the rows of an image whose kernel goes over time alone."""
+    frames = Work(
+        groups=1, in_blocks=18, lanes=8, taps=3, out_blocks=8, rows=16, columns=3136, x_bytes=28_901_376, kernel_rows=3
+    )
+    assert partition(frames, AVX2, 1, ASSUMED).chunk_blocks == 5
+    assert partition(replace(frames, columns=56), AVX2, 1, ASSUMED).chunk_blocks == 9
+    assert partition(replace(frames, kernel_rows=1), AVX2, 1, ASSUMED).chunk_blocks == 9
 
 
 def test_weights_come_from_memory_twice_only_where_pixels_would_come_from_afar_much_oftener():

@@ -46,6 +46,7 @@ class Work(Struct, frozen=True, gc=False):
         rows: output rows of all images together.
         columns: output columns.
         x_bytes: what is read of the input, all images.
+        kernel_rows: of the kernel.
     """
 
     groups: int
@@ -56,6 +57,7 @@ class Work(Struct, frozen=True, gc=False):
     rows: int
     columns: int
     x_bytes: int
+    kernel_rows: int = 1
 
 
 class Partition(Struct, frozen=True, gc=False):
@@ -85,7 +87,7 @@ def partition(work: Work, tier: Tier, threads: int, caches: Caches, channel_spli
 
     unit_blocks = max(end - begin for begin, end in itertools.pairwise(bounds))
     block_bytes = work.lanes * work.taps * unit_blocks * tier.vector_width * 4
-    fitting = min(caches.l2_bytes // 2 // block_bytes, _MOST_PLANES.get(tier.name, work.in_blocks))
+    fitting = min(caches.l2_bytes // 2 // block_bytes, _most_planes(work, tier, caches))
     chunks = divide_up(work.in_blocks, max(1, fitting))
 
     own_tiles = divide_up(tiles, threads // channel_split)
@@ -96,6 +98,18 @@ def partition(work: Work, tier: Tier, threads: int, caches: Caches, channel_spli
         caches.l2_bytes // 2,
     )
     return Partition(channel_split, divide_up(work.in_blocks, chunks), max(1, divide_up(own_tiles, passes)))
+
+
+def _most_planes(work: Work, tier: Tier, caches: Caches) -> int:
+    """Return how many blocks of the input a piece has at most.
+
+    Where the rows under a kernel do not stay in the second-level cache until the next row is computed, as those of a
+    video's frames seen as rows, each of them is another place where pixels go on.
+    """
+    most = _MOST_PLANES.get(tier.name, work.in_blocks)
+    row_bytes = work.columns * tier.vector_width * 4
+    held = work.kernel_rows * row_bytes * min(most, work.in_blocks)
+    return most if held <= caches.l2_bytes // 2 else max(1, most // work.kernel_rows)
 
 
 def _weight_bytes(work: Work, tier: Tier) -> int:

@@ -158,6 +158,7 @@ def part_work(  # noqa: PLR0917 - sizes alone
         rows=rows,
         columns=columns,
         x_bytes=x_bytes * part.groups // shape.groups,
+        kernel_rows=shape.kernel[0],
     )
 
 
