@@ -35,6 +35,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_peak(table, report);
   check_reorders(table, report);
   check_products(table, report);
+  check_attentions(table, report);
   check_random_convolutions(table, report);
   check_random_chains(table, report);
   check_random_layers(table, report);

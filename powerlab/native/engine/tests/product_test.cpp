@@ -151,7 +151,8 @@ void normalise(std::vector<double>& row, const std::string& family, double epsil
       found = found || first;
       x = first ? 1 : 0;
     } else {
-      x = (x - mean) / std::sqrt(square + epsilon);
+      x = family == "l2_norm_f32" ? x / std::max(std::sqrt(square * count), epsilon)
+                                  : (x - mean) / std::sqrt(square + epsilon);
     }
   }
 }
@@ -220,8 +221,8 @@ void check_products(const KernelTable& table, Report& report) {
     check_few(table, 3, 33, 1030, by_rows, report);
     check_few(table, 70, 1, v - 1, by_rows, report);
   }
-  for (const char* family :
-       {"layer_norm_f32", "rms_norm_f32", "softmax_rows_f32", "log_softmax_rows_f32", "hardmax_rows_f32"}) {
+  for (const char* family : {"layer_norm_f32", "rms_norm_f32", "l2_norm_f32", "softmax_rows_f32",
+                             "log_softmax_rows_f32", "hardmax_rows_f32"}) {
     for (const int length : {1, v - 1, v, 3 * v + 1, 100}) check_rows(table, family, 5, length, report);
   }
 }

@@ -84,6 +84,7 @@ void check_gru_cells(const KernelTable& table, Report& report);
 void check_lstm(const KernelTable& table, Report& report);
 void check_lstm_cells(const KernelTable& table, Report& report);
 void check_normalisations(const KernelTable& table, Report& report);
+void check_attentions(const KernelTable& table, Report& report);
 void check_products(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);
 void check_rounds(const KernelTable& table, Report& report);
