@@ -21,7 +21,7 @@ from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand, joined
 from powerlab.engine.program.storage import FLOAT_BYTES, Space
 from powerlab.engine.target.machine import Machine
-from powerlab.engine.target.tiers import FP32, Tier
+from powerlab.engine.target.tiers import Tier
 
 _LONGEST_CHUNK = 512
 """Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
@@ -76,7 +76,8 @@ def lower_product(builder: Builder, node: Node) -> None:
 def fits(graph: Graph, tier: Tier, attention: Attention) -> bool:
     """Tell whether an attention is computed in one step: in float32, and of more rows than a register tile has."""
     rows = graph.shape(attention.products[0].outputs[0])[-2]
-    return tier.computes_in(FP32) and rows > tier.tile_pixels and not any(map(is_of_bytes, attention.products))
+    floats = not tier.computes_in_16_bits() and not any(map(is_of_bytes, attention.products))
+    return floats and rows > tier.tile_pixels
 
 
 def lower_attention(builder: Builder, attention: Attention) -> bool:
