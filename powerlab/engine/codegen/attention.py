@@ -120,9 +120,9 @@ class _Pattern:
         if node.op_type == "Product":
             return (node,), ()
         shape = self._graph.shape(name)
-        if most == 0 or not (adds(node) or node.op_type == "Reshape"):
+        if most == 0 or not (_adds(node) or node.op_type == "Reshape"):
             return None
-        for source, other in zip(node.inputs, node.inputs[::-1] if adds(node) else ("",), strict=False):
+        for source, other in zip(node.inputs, node.inputs[::-1] if _adds(node) else ("",), strict=False):
             own = self._graph.shape(source)
             made = self._scores(source, most - 1) if own[-2:] == shape[-2:] else None
             if made is None or math.prod(own) != math.prod(shape):
@@ -144,7 +144,7 @@ class _Pattern:
         return (test, put) if alone and put.inputs[2] == test.inputs[0] and zero is not None and not zero.any() else ()
 
 
-def adds(node: Node) -> bool:
+def _adds(node: Node) -> bool:
     """Tell whether a node is a plain sum of two."""
     if node.op_type == "Elementwise":
         return node.attributes["kernel"] == "add_strided_f32"

@@ -11,8 +11,8 @@ import numpy as np
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.normalisation import normalised_axes
-from powerlab.engine.ops.reducing import reduced_axes
 from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.fuse.layer_norms import first_reduced
 from powerlab.engine.passes.rewriting import one_number
 
 _SMALLEST = float(np.finfo(np.float32).tiny)
@@ -45,13 +45,8 @@ def _fused(graph: Graph, node: Node, made: Mapping[str, Node], alone: set[str]) 
             return None
         norm, epsilon = below.inputs[0], least
         below = made.get(norm)
-    if below is None or below.op_type != "ReduceL2" or norm not in alone or below.inputs[0] != x:
-        return None
-    view = NodeView.of(graph, below)
-    if not view.integer("keepdims", 1) or (view.has(1) and not view.is_known(1)):
-        return None
-    axes, rank = reduced_axes(view), len(graph.shape(x))
-    return _row_norm(node, x, axes[0], epsilon) if axes and axes == tuple(range(axes[0], rank)) else None
+    axis = first_reduced(graph, below, "ReduceL2", x) if norm in alone else None
+    return None if axis is None else _row_norm(node, x, axis, epsilon)
 
 
 def _row_norm(node: Node, x: str, axis: int, epsilon: float) -> Node:

@@ -26,7 +26,7 @@ def _norm(graph: Graph, node: Node, made: Mapping[str, Node]) -> Node | None:
     if deviation is None or root is None or (deviation.op_type, root.op_type) != ("Sub", "Sqrt"):
         return None
     source = deviation.inputs[0]
-    axis = _first_of_mean(graph, made.get(deviation.inputs[1]), source)
+    axis = first_reduced(graph, made.get(deviation.inputs[1]), "ReduceMean", source)
     moved = made.get(root.inputs[0])
     if axis is None or moved is None or moved.op_type != "Add":
         return None
@@ -36,15 +36,15 @@ def _norm(graph: Graph, node: Node, made: Mapping[str, Node]) -> Node | None:
         number = one_number(graph, epsilon)
         if number is None or squares is None or not _is_square(graph, squares, node.inputs[0]):
             continue
-        if _first_of_mean(graph, average, squares.outputs[0]) == axis:
+        if first_reduced(graph, average, "ReduceMean", squares.outputs[0]) == axis:
             attributes = {"kernel": "layer_norm", "axis": axis, "epsilon": number}
             return Node("RowNorm", node.name, (source,), node.outputs, attributes)
     return None
 
 
-def _first_of_mean(graph: Graph, node: Node | None, source: str) -> int | None:
-    """Return the first axis over which a node averages ``source``, all behind it too, keeping the axes."""
-    if node is None or node.op_type != "ReduceMean" or node.inputs[0] != source:
+def first_reduced(graph: Graph, node: Node | None, operator: str, source: str) -> int | None:
+    """Return the first axis over which a node reduces ``source``, all behind it too, keeping the axes."""
+    if node is None or node.op_type != operator or node.inputs[0] != source:
         return None
     view = NodeView.of(graph, node)
     if not view.integer("keepdims", 1) or (view.has(1) and not view.is_known(1)):
