@@ -170,7 +170,7 @@ mutation: ## change the modules that decide figures, fault by fault, and count t
 wheels: ## build wheels for x86-64 and 64-bit Arm into dist/, for this Python and any Linux with glibc 2.17 (4 minutes)
 	@scripts/setup_venv dev
 	@$(BIN)/pip install --quiet -c requirements.lock cmake ninja wheel ziglang
-	@$(BIN)/python scripts/build_wheels.py
+	@$(BIN)/python scripts/build_wheels.py $(if $(ONLY),--only $(ONLY))
 
 site: ## build the documentation as a site into build/site; a broken link fails
 	@scripts/setup_venv dev

@@ -1,5 +1,7 @@
 """Write wheels of powerlab for x86-64 and 64-bit Arm into dist/, for pip on any Linux with glibc 2.17 or later.
 
+    python scripts/build_wheels.py [--only aarch64]
+
 Both are built on either kind of machine with the compiler from the ``ziglang`` wheel, which carries the C library of
 every version and links libc++ statically: nobody who installs a wheel needs a compiler. A wheel is for one version of
 Python, that of the interpreter which runs this; musl is left out, as no board powerlab knows runs it.
@@ -7,6 +9,7 @@ Python, that of the interpreter which runs this; musl is left out, as no board p
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import pprint
@@ -82,8 +85,11 @@ def _write_headers(architecture: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Build a wheel per architecture and print where they are."""
-    for architecture in ARCHITECTURES:
+    """Build a wheel per architecture, or the one that is asked for, and print where they are."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", choices=ARCHITECTURES, help="build the wheel for this architecture alone")
+    only = parser.parse_args().only
+    for architecture in (only,) if only else ARCHITECTURES:
         print(build(architecture).relative_to(ROOT), flush=True)
 
 

@@ -36,7 +36,8 @@ shapes = {info.name: (slices, *info.shape[1:]) for info in load_graph(sys.argv[1
 session = Session(sys.argv[1], threads=2, shapes=shapes, slices=slices)
 run(session)
 peak, after = status("VmHWM") - before, status("VmRSS") - before
-program = lower(optimise(load_graph(sys.argv[1])), choose_tier(), session.threads)
+# Slices compute by the algorithms, and so with the weights, of the whole batch.
+program = lower(optimise(load_graph(sys.argv[1], shapes)), choose_tier(), session.threads // slices)
 weights = [part.weights for step in program.steps for part in (step, *step.parts) if part.weights is not None]
 least = live_bytes(optimise_for_others(load_graph(sys.argv[1], shapes))) + sum(each.nbytes for each in weights)
 print(peak / least, after / least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from requires import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,3 +87,34 @@ def source_copy(tracked: list[Path], tmp_path_factory: pytest.TempPathFactory) -
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     return folder
+
+
+@pytest.fixture(scope="session")
+def build_wheel(root: Path) -> Callable[[str], Path]:
+    """Writes the wheel for an architecture, as ``make wheels`` does."""
+
+    def build(architecture: str) -> Path:
+        (root / "build").mkdir(exist_ok=True)
+        with open(root / "build" / "wheels.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be at it
+            command = ["make", "wheels", f"ONLY={architecture}"]
+            done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        if done.returncode and "No matching distribution found for ziglang" in done.stderr:
+            missing(f"the package index does not give the ziglang wheel: {done.stderr.strip()[-300:]}")
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return root / done.stdout.split()[-1]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def platform_of() -> Callable[[Path], str]:
+    """Tells for which platform a wheel is by the symbols that it uses; it must need no library."""
+
+    def judged(wheel: Path) -> str:
+        command = [sys.executable, "-m", "auditwheel", "--verbose", "show", wheel]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "requires no external shared libraries" in shown
+        return shown.partition('platform tag:\n"')[2].partition('"')[0]
+
+    return judged

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PARTS = 5
+PARTS = 8
 BY_CHANGE = "change"
 """The word for the part whose turn it is with the commit that is checked out."""
 
