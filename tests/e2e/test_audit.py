@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-SHORT = "--threads 1 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 0.2 --idle 0.5"
+SHORT = "--threads 1 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 0.2 --idle 1.5"
 
 
 @pytest.fixture(scope="module")

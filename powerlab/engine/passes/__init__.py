@@ -31,6 +31,7 @@ from powerlab.engine.passes.fuse.gelus import fuse_gelus
 from powerlab.engine.passes.fuse.group_norms import fuse_group_norms
 from powerlab.engine.passes.fuse.l2_norms import fuse_l2_norms
 from powerlab.engine.passes.fuse.layer_norms import fuse_layer_norms
+from powerlab.engine.passes.fuse.multiply_adds import fuse_multiply_adds
 from powerlab.engine.passes.fuse.residuals import fuse_residuals
 from powerlab.engine.passes.fuse.transposes import fuse_transposes
 from powerlab.engine.passes.legalize.activations import lower_activations
@@ -112,6 +113,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fuse_residuals,
     fuse_clamps,
     fuse_functions,
+    fuse_multiply_adds,
     fuse_chains,
     drop_dead,
     copy_constants,
@@ -119,7 +121,14 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-_FOR_OWN_KERNELS = (fuse_l2_norms, put_channels_first, fuse_group_norms, fuse_functions, fuse_chains)
+_FOR_OWN_KERNELS = (
+    fuse_l2_norms,
+    put_channels_first,
+    fuse_group_norms,
+    fuse_functions,
+    fuse_multiply_adds,
+    fuse_chains,
+)
 """Passes whose nodes stand for no operator of another engine."""
 
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]

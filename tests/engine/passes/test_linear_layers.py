@@ -129,3 +129,23 @@ def test_one_number_a_channel_of_what_lies_in_planes(operator):
     ]
     data = model_bytes(nodes, {"x": x}, constants={"c": np.abs(normal(6, 1, 1, seed=1)) + 0.5})
     check_by_ort(data, {"x": x}, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("activation", "attributes"), [("Relu", {}), ("LeakyRelu", {"alpha": 0.2}), ("Clip", {}), ("Gelu", {})]
+)
+def test_a_layer_of_a_sequence_ends_in_its_activation(activation, attributes):
+    """The view between the two stays, behind both."""
+    x = normal(2, 5, 16)
+    bounds = ["low", "high"] if activation == "Clip" else []
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "b"], ["q"]),
+        helper.make_node(activation, ["q", *bounds], ["y"], **attributes),
+    ]
+    constants = {"w": normal(16, 24, seed=1), "b": normal(24, seed=2)}
+    if bounds:
+        constants |= {"low": np.float32(-0.5), "high": np.float32(1)}
+    data = model_bytes(nodes, {"x": x}, constants=constants, opset=20)
+    assert operators(data) == ["Reshape", "FusedGemm", "Reshape"]
+    check_by_ort(data, {"x": x}, rtol=1e-4, atol=1e-4)

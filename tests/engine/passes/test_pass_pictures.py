@@ -345,6 +345,7 @@ PICTURES = {
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y", ["FusedConv x,w,,x -> y"]),
     "fuse_clamps": ([CONV, "Relu c -> r", "Relu r -> y"], "y", ["FusedConv x,w,, -> y"]),
     "fuse_functions": ([CONV, "Tanh c -> y"], "y", ["FusedConv x,w,, -> y"]),
+    "fuse_multiply_adds": (["Mul x,row -> p", "Add p,row -> y"], "y", ["Elementwise x,row,row -> y"]),
     "fuse_chains": ([CONV, "Conv c,dw -> d", "Relu d -> y"], "y", ["Chain x,,w,dw -> y"]),
     "drop_dead": (["Relu x -> dead", "Relu x -> y"], "y", ["Clamp x -> y"]),
     "copy_constants": (
@@ -375,6 +376,7 @@ KEPT = {
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
     "fuse_functions": ([CONV, "Tanh c -> y"], "y,c"),
+    "fuse_multiply_adds": (["Mul x,row -> p", "Add p,row -> y"], "y,p"),
     "fuse_chains": ([CONV, "Conv c,dw -> y"], "y,c"),
     "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y,g"),
 }

@@ -24,6 +24,7 @@ OPERATIONS = {
     "equal": 11,
     "less": 12,
     "greater": 13,
+    "mul_add": 14,
 }
 """Stem of the CPU's kernel → its code in ``shaders/strided.comp``."""
 

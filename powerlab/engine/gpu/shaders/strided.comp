@@ -48,5 +48,6 @@ void main() {
   }
   if (OPERATION == 9) v = (floatBitsToUint(a) & 0x7fffffffu) > 0x7f800000u ? 1.0 : 0.0;  // not a number
   if (OPERATION == 10) v = a != 0 ? b : float(z[from_z]);
+  if (OPERATION == 14) v = fma(a, b, float(z[from_z]));
   made[to] = T1(v);
 }

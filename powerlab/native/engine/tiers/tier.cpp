@@ -152,6 +152,7 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("add_strided_f32", each<add_f>),
     POWERLAB_GENERAL("sub_strided_f32", each<sub_f>),
     POWERLAB_GENERAL("mul_strided_f32", each<mul_f>),
+    POWERLAB_GENERAL("mul_add_strided_f32", each<mul_add_f>),
     POWERLAB_GENERAL("div_strided_f32", each<div_f>),
     POWERLAB_GENERAL("mod_strided_f32", each<mod_f>),
     POWERLAB_GENERAL("min_strided_f32", each<min_f>),

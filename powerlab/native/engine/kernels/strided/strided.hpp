@@ -116,8 +116,22 @@ struct Each<F> {
     const Y* __restrict y = static_cast<const Y*>(at.data[2]);
     const Z* __restrict z = static_cast<const Z*>(at.data[3]);
     const std::int64_t to = at.stride[0], x_step = at.stride[1], y_step = at.stride[2], z_step = at.stride[3];
-    for (std::int64_t i = 0; i < at.count; ++i) {
-      out[i * to] = F(numbers, x[i * x_step], y[i * y_step], z[i * z_step]);
+    if (to == 1 && x_step == 1 && y_step == 1 && z_step == 1) {
+      for (std::int64_t i = 0; i < at.count; ++i) out[i] = F(numbers, x[i], y[i], z[i]);
+    } else if (to == 1 && x_step == 1 && y_step == 0 && z_step == 1) {
+      const Y same = y[0];
+      for (std::int64_t i = 0; i < at.count; ++i) out[i] = F(numbers, x[i], same, z[i]);
+    } else if (to == 1 && x_step == 1 && y_step == 1 && z_step == 0) {
+      const Z same = z[0];
+      for (std::int64_t i = 0; i < at.count; ++i) out[i] = F(numbers, x[i], y[i], same);
+    } else if (to == 1 && x_step == 1 && y_step == 0 && z_step == 0) {
+      const Y same_y = y[0];
+      const Z same_z = z[0];
+      for (std::int64_t i = 0; i < at.count; ++i) out[i] = F(numbers, x[i], same_y, same_z);
+    } else {
+      for (std::int64_t i = 0; i < at.count; ++i) {
+        out[i * to] = F(numbers, x[i * x_step], y[i * y_step], z[i * z_step]);
+      }
     }
   }
 };

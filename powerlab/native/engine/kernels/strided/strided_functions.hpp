@@ -31,6 +31,7 @@ static inline float add_f(const Numbers&, float x, float y) { return x + y; }
 static inline float sub_f(const Numbers&, float x, float y) { return x - y; }
 static inline float mul_f(const Numbers&, float x, float y) { return x * y; }
 static inline float div_f(const Numbers&, float x, float y) { return x / y; }
+static inline float mul_add_f(const Numbers&, float x, float y, float z) { return x * y + z; }
 static inline Int add_i(const Numbers& k, Int x, Int y) { return wrapped(k, bits_of(x) + bits_of(y)); }
 static inline Int sub_i(const Numbers& k, Int x, Int y) { return wrapped(k, bits_of(x) - bits_of(y)); }
 static inline Int mul_i(const Numbers& k, Int x, Int y) { return wrapped(k, bits_of(x) * bits_of(y)); }
