@@ -15,7 +15,7 @@ SEARCH_TORCH ?= torch==2.13.0
 TEST_WORKERS ?= $(shell expr $$(nproc) + 2)
 # Tests start powerlab hundreds of times: without cached bytecode, every start compiles it anew.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile

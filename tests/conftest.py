@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from lost_workers import LostWorkers
 from memory import keep_temporary_files, memory_folder
 from requires import LACKED
 from turns import BY_CHANGE, PARTS, Turns, chosen_part
@@ -49,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
             config.pluginmanager.register(Turns(chosen_part(part, config.rootpath)))
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(LostWorkers(config))
     settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
     settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
