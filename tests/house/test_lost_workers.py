@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from nested_pytest import nested_pytest
 
 
 @pytest.mark.parametrize(
@@ -22,19 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_how_a_worker_ended_and_at_which_test_is_said(tmp_path: Path, end: str, said: str) -> None:
     lines = ("import os, signal", "def test_before(): pass", f"def test_lost(): {end}", "def test_after(): pass")
     (tmp_path / "test_them.py").write_text("\n".join(lines))
-    paths = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "tests" / "support")))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-p", "xdist", "-n", "1", "-p", "conftest", "--max-worker-restart=0"),
-            *("-c", os.devnull, "--rootdir", str(tmp_path)),
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = nested_pytest(tmp_path, "--max-worker-restart=0")
     assert done.returncode != 0
     assert f"worker gw0 {said}" in done.stdout
     assert "it was at test_them.py::test_lost" in done.stdout

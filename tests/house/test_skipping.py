@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from nested_pytest import nested_pytest
+
 TESTS = """
 import pytest
 from requires import needs_instructions
@@ -34,20 +30,7 @@ LACKING = "1 test(s) skipped: this processor has no instructions for bfloat16 (1
 def test_what_may_be_skipped_in_ci(tmp_path, mark, ci, code, said):
     file = tmp_path / "test_one.py"
     file.write_text(TESTS.format(mark=mark).replace("def test_skipped()", f"def test_skipped({argument(mark)})"))
-    paths = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "tests" / "support")))
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            *("-q", "-p", "xdist", "-n", "1", "-p", "conftest"),
-            *("-c", os.devnull, "--rootdir", str(tmp_path), str(file)),
-        ],
-        env={**os.environ, "CI": ci, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = nested_pytest(tmp_path, "-q", str(file), ci=ci)
     assert found.returncode == code, found.stdout + found.stderr
     assert said in found.stdout
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nested_pytest import nested_pytest
 from turns import PARTS, chosen_part, dealt
 
-ROOT = Path(__file__).parents[2]
 FILES = {
     "test_wheels": "@pytest.mark.campaign(minutes=10)",
     "test_arm": "@pytest.mark.campaign(minutes=6)",
@@ -33,18 +31,7 @@ def test_every_file_has_a_part_and_no_part_more_than_its_share_by_a_files_minute
 def run(folder: Path, *words: str) -> str:
     for name, marker in FILES.items():
         (folder / f"{name}.py").write_text(f"import pytest\n\n{marker}\ndef test_one():\n    pass\n")
-    paths = os.pathsep.join((str(ROOT / "tests"), str(ROOT / "tests" / "support")))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-v", "-p", "xdist", "-n", "1", "-p", "conftest"),
-            *("-c", os.devnull, "--rootdir", str(folder), "--override-ini=markers=campaign\nrelease", *words),
-        ],
-        cwd=folder,
-        env={**os.environ, "CI": "true", "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nested_pytest(folder, "-v", "--override-ini=markers=campaign\nrelease", *words)
     return done.stdout + done.stderr
 
 
