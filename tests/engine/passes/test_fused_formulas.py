@@ -164,8 +164,6 @@ def test_a_scale_that_is_no_row_stays_a_product():
     constants["scale"] = normal(7, 1, seed=1)
     inputs = {"x": normal(2, 7, 20)}
     data = model_bytes(nodes, inputs, constants=constants, opset=13)
-    assert operator_counts(optimise(load_bytes(data))) == {
-        "RowNorm": 1,
-        "Elementwise": 1,
-    }  # scale and shift in one step
+    # Scale and shift are one step.
+    assert operator_counts(optimise(load_bytes(data))) == {"RowNorm": 1, "Elementwise": 1}
     check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)

@@ -1,7 +1,8 @@
 """A product that only a sum reads, element by element, becomes part of the sum: one step instead of two over memory.
 
 So do norms without statistics (NoNorm of MobileBERT, https://arxiv.org/abs/2004.02984), scaled residuals and rotated
-positions. A matrix product that comes later adds the product itself, at no cost.
+positions. A linear layer that comes later adds the product itself, at no cost (``codegen/row_sums.py``); a convolution
+has taken its sum before (``fuse_residuals``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from powerlab.engine.passes.legalize.elementwise import each, strided
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _ADD, _MULTIPLY, _BOTH = (strided(stem, FLOAT32) for stem in ("add", "mul", "mul_add"))
-_MATRICES = ("FusedConv", "FusedGemm")
 
 
 def fuse_multiply_adds(graph: Graph) -> Graph:
@@ -30,8 +30,8 @@ def fuse_multiply_adds(graph: Graph) -> Graph:
             product = sole(name)
             if product is None or product.attributes.get("kernel") != _MULTIPLY:
                 continue
-            matrices = _matrices(other, sole)
-            adds_itself = matrices is not None and position[matrices.outputs[0]] > position[name]
+            layer = _linear_layer(other, sole)
+            adds_itself = layer is not None and position[layer.outputs[0]] > position[name]
             if rewriter.shape(name) == rewriter.shape(output) and not adds_itself:
                 # The kernel goes along the first of them.
                 factors = sorted(product.inputs, key=lambda factor: rewriter.shape(factor) != rewriter.shape(output))
@@ -41,9 +41,9 @@ def fuse_multiply_adds(graph: Graph) -> Graph:
     return fuse_into_producers(graph, fuse)
 
 
-def _matrices(name: str, sole: Sole) -> Node | None:
+def _linear_layer(name: str, sole: Sole) -> Node | None:
     """Return the linear layer whose result a tensor is, seen as it may be, and that can add something to it."""
     made = sole(name)
     while made is not None and made.op_type == "Reshape":
         made = sole(made.inputs[0])
-    return made if made is not None and made.op_type in _MATRICES and is_linear(made) else None
+    return made if made is not None and made.op_type == "FusedGemm" and is_linear(made) else None
