@@ -167,7 +167,7 @@ mutation: ## change the modules that decide figures, fault by fault, and count t
 	@$(BIN)/pip install --quiet -c requirements.lock cosmic-ray
 	@$(BIN)/python scripts/mutation_test.py $(MODULES)
 
-wheels: ## build wheels for x86-64 and 64-bit Arm into dist/, for this Python and any Linux with glibc 2.17 (4 minutes)
+wheels: ## build wheels for x86-64 and 64-bit Arm into dist/, for this Python and any Linux with glibc 2.17 (4 minutes; ONLY=aarch64: that one)
 	@scripts/setup_venv dev
 	@$(BIN)/pip install --quiet -c requirements.lock cmake ninja wheel ziglang
 	@$(BIN)/python scripts/build_wheels.py $(if $(ONLY),--only $(ONLY))

@@ -102,9 +102,8 @@ def build_wheel(root: Path) -> Callable[[str], Path]:
         if done.returncode and "No matching distribution found for ziglang" in done.stderr:
             missing(f"the package index does not give the ziglang wheel: {done.stderr.strip()[-300:]}")
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-        (wheel,) = (
-            line for line in done.stdout.splitlines() if line.endswith(".whl")
-        )  # make says more where it is called
+        # Called by another make, this one says more than the path.
+        (wheel,) = (line for line in done.stdout.splitlines() if line.endswith(".whl"))
         return root / wheel
 
     return build
