@@ -7,7 +7,7 @@ channels are so few that blocks would be filled up with zeros, those of all plan
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from msgspec.structs import asdict, replace
@@ -37,7 +37,7 @@ def lower_conv_volume(builder: Builder, node: Node) -> None:
     volume = _Volume(builder, node)
     bias = builder.optional_constant(node.input(2))
     winograd = _winograd(volume.shape, builder.machine)
-    halo = volume.halo if winograd is None else volume.halo.union(winograd.halo(volume.shape))
+    halo = volume.halo if winograd is None else volume.halo.union(winograd[0].halo(volume.shape))
     out, width = builder.new_planar(node.outputs[0]), builder.tier.vector_width
     outputs, made = volume.shape.outputs, volume.made
     for image in range(builder.graph.shape(node.inputs[0])[0]):
@@ -47,9 +47,8 @@ def lower_conv_volume(builder: Builder, node: Node) -> None:
         if winograd is None:
             emit_direct(builder, node, conv, _choice(builder, conv))
         else:
-            winograd.emit_between(
-                builder, node, volume.shape, cheapest(winograd, volume.shape, builder.machine), conv=conv
-            )
+            algorithm, choice = winograd
+            algorithm.emit_between(builder, node, volume.shape, choice, conv=conv)
         rows = out.seen_as(_planes(outputs, made), image * out.layout.image)
         builder.emit("reorder_to_planes", f"{node.outputs[0]} to planes", rows, result)
 
@@ -148,13 +147,14 @@ class _Volume:
         return Operand(x.storage, Element.FLOAT, sizes, strides, x.offset + image * x.layout.image + plane * pixels)
 
 
-def _winograd(shape: ConvShape, machine: Machine) -> WinogradConvolution | None:
-    """Return the Winograd convolution that is expected to be faster than the direct one, if any."""
+@lru_cache(maxsize=64)  # layers of one network resemble each other
+def _winograd(shape: ConvShape, machine: Machine) -> tuple[WinogradConvolution, Choice] | None:
+    """Return the Winograd convolution that is expected to be faster than the direct one, if any, and its cut."""
     tiles = [one for one in ALGORITHMS.values() if isinstance(one, WinogradConvolution)]
     found: list[Algorithm] = [DirectConvolution(), *(one for one in tiles if one.applies(shape, machine.tier))]
     alone = replace(machine, threads=1)
     best = min(found, key=lambda algorithm: expected_cycles(algorithm, shape, alone))
-    return best if isinstance(best, WinogradConvolution) else None
+    return (best, cheapest(best, shape, machine)) if isinstance(best, WinogradConvolution) else None
 
 
 def _as_channels(weights: Floats, *, dilation: int, width: int) -> Floats:
