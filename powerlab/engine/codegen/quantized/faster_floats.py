@@ -20,6 +20,7 @@ from powerlab.engine.codegen.convolutions.choosing import applicable, expected_c
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape
 from powerlab.engine.codegen.quantized.pack import products_in_16_bits
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.program.layout import WORD_BYTES
 from powerlab.engine.target.machine import Machine, this_machine
@@ -58,9 +59,9 @@ def with_faster_floats(graph: Graph, tier: Tier) -> Graph:
 
 def _shape(graph: Graph, node: Node) -> ConvShape | None:
     """Return the sizes for one image; None of what stays bytes in any case."""
-    if node.attributes.get("floats") or node.input(4) or len(graph.shape(node.inputs[1])) != 4:
+    if node.attributes.get("floats") or len(graph.shape(node.inputs[1])) != 4:
         return None
-    shape = replace(conv_shape(graph, node, (node.inputs[0],)), images=1, residual=False)
+    shape = replace(conv_shape(graph, node, (node.inputs[0],)), images=1, residual=bool(node.input(4)))
     return None if shape.groups > 1 or shape.taps == 1 or shape.inputs <= WORD_BYTES else shape
 
 
@@ -71,7 +72,7 @@ def _byte_cycles(graph: Graph, node: Node, shape: ConvShape, machine: Machine) -
 
 
 def _conversions(shape: ConvShape, machine: Machine) -> float:
-    floats = shape.inputs * math.prod(shape.in_size) + shape.outputs * shape.pixels
+    floats = shape.inputs * math.prod(shape.in_size) + shape.outputs * shape.pixels * (1 + shape.residual)
     return _CONVERSION_CYCLES * floats / machine.tier.vector_width
 
 
@@ -91,8 +92,20 @@ def _of_floats(graph: Graph, rewriter: Rewriter, node: Node, floats: dict[str, s
     made = rewriter.tensor(f"{output}.steps", graph.shape(output))
     sizes = {name: node.attributes[name] for name in ("strides", "pads", "dilations", "group")}
     slope = float(cast("float", node.attributes.get("slope", 1.0)))
-    attributes = {**sizes, "clamp": (-math.inf, math.inf), "slope": slope}
+    attributes = {**sizes, "clamp": NO_CLAMP, "slope": slope}
     nodes.append(Node("FusedConv", node.name, (floats[x], *constants), (made,), attributes))
+    if node.input(4):
+        made = _with_residual(graph, rewriter, node, nodes)
     bounds = {name: node.attributes[name] for name in ("zero", "low", "high")}
     nodes.append(Node("Quantize", f"{node.name} to bytes", (made,), (output,), {"step": 1.0, **bounds}))
     return nodes
+
+
+def _with_residual(graph: Graph, rewriter: Rewriter, node: Node, nodes: list[Node]) -> str:
+    """Append the sum with bytes behind the activation, which the convolution will take over, and return its name."""
+    output, steps = node.outputs[0], nodes[-1].outputs[0]
+    added, total = (rewriter.tensor(f"{output}.{name}", graph.shape(output)) for name in ("residual", "sum"))
+    meaning = {"step": number(node, "y_ratio"), "zero": int(number(node, "y_zero"))}
+    nodes.append(Node("Dequantize", added, (node.input(4),), (added,), meaning))
+    nodes.append(Node("Add", f"{node.name} with residual", (steps, added), (total,), {"clamp": NO_CLAMP}))
+    return total
