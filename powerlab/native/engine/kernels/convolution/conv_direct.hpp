@@ -54,6 +54,28 @@ static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
   return {group, group * blocks + begin, end - begin};
 }
 
+// Whether the pixels that a pass of a larger kernel reads do not stay in the second-level cache, of which its weights
+// take up to half: all units read them from beyond it, in as many places as there are blocks and rows.
+static inline bool pixels_outweigh(const Step& s, std::int64_t pixels) {
+  const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
+  const std::int64_t outputs = (s.unit_blocks > 0 ? s.unit_blocks : kTileBlocks) * kWidth;
+  return taps > 1 && s.chunk_blocks > 1 && pixels * s.stride_h * s.stride_w > 2 * taps * outputs;
+}
+
+// Prefetches the pixels that are read next instead of weights: those of a 1x1 convolution's next tile, else those of
+// the next block, but for what is beside them, which the tile before has read.
+static inline void prefetch_pixels_ahead(const Step& s, ConvTile& t, std::int64_t pixels) {
+  const bool point = s.kernel_h * s.kernel_w == 1;
+  const int columns = t.columns.end - t.columns.begin, rows = t.rows.end - t.rows.begin;
+  const std::int64_t overlap = point ? 0 : t.columns.begin * t.x_column + s.kernel_w * t.x_column - t.x_pixel;
+  const float* first = t.x + (point ? t.x_next : t.x_plane + t.rows.begin * t.x_row + (overlap > 0 ? overlap : 0));
+  t.prefetch = reinterpret_cast<const char*>(first);
+  t.prefetch_next = t.x_next * 4;
+  t.prefetch_step = pixels * t.x_pixel * 4 / (columns * t.lanes);
+  t.prefetch_row = point ? 0 : t.x_row * 4 - columns * t.lanes * t.prefetch_step;
+  t.prefetch_block = t.x_plane * 4 - (point ? t.lanes * t.prefetch_step : rows * t.x_row * 4);
+}
+
 // All tiles of `tiles` for one unit and one chunk of the reduction. Where x is the whole image, taps that meet only its
 // halo are left out. `far`: x is not in the nearer caches yet.
 static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles,
@@ -129,12 +151,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
     t.x_next = below ? s.stride_h * s.x.row : pixels * t.x_pixel;
     t.out_next = below ? s.out.row : pixels * s.out.pixel;
     t.residual_next = below ? s.y.row : pixels * s.y.pixel;
-    if (far) {
-      t.prefetch = reinterpret_cast<const char*>(t.x + t.x_next);
-      t.prefetch_next = t.x_next * 4;
-      t.prefetch_step = pixels * t.x_pixel * 4 / lanes;
-      t.prefetch_block = t.x_plane * 4 - lanes * t.prefetch_step;
-    }
+    if (far) prefetch_pixels_ahead(s, t, pixels);
     float* out = t.out;
     conv_run(conv_function(functions, unit.blocks, pixels), t);
     const std::int64_t parts = below ? count : 1;
@@ -170,10 +187,12 @@ static void conv_direct(const Step& s, int thread, int threads) {
   const std::int64_t outputs = static_cast<std::int64_t>(s.out.blocks) * kWidth / s.groups / s.channel_split;
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
     const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
-    const bool many = kRuns && s.kernel_h * s.kernel_w == 1 && (end - begin) * s.out.w / row_tiles > outputs;
+    const std::int64_t pixels = (end - begin) * s.out.w / row_tiles;
+    const bool many = kRuns && s.kernel_h * s.kernel_w == 1 && pixels > outputs;
+    const bool spread = kRuns && pixels_outweigh(s, pixels);
     for (std::int64_t u = units.begin; u < units.end; ++u) {
       const ConvUnit unit = conv_unit(s, u);
-      const bool far = many && (u == units.begin || unit.first_block % (s.out.blocks / s.groups) == 0);
+      const bool far = spread || (many && (u == units.begin || unit.first_block % (s.out.blocks / s.groups) == 0));
       for (int chunk = 0; chunk < in_blocks; chunk += s.chunk_blocks) {
         const int chunk_end = chunk + s.chunk_blocks < in_blocks ? chunk + s.chunk_blocks : in_blocks;
         conv_pass(s, unit, chunk, chunk_end, {begin, end}, true, far);

@@ -48,7 +48,8 @@ struct ConvTile {
   std::int64_t count;                            // tiles of the run, at least one
   std::int64_t x_next, out_next, residual_next;  // from one to the next,
   std::int64_t prefetch_next;                    // in bytes,
-  std::int64_t prefetch_block = 0;               // and from the last channel of a block to the next block
+  std::int64_t prefetch_row = 0;                 // from the last tap of a row to the next row,
+  std::int64_t prefetch_block = 0;               // and from the last row, or channel, of a block to the next block
 };
 
 // Whether a tile's function goes through a run by itself. On Arm a loop around the tile would cost it the registers in
@@ -127,6 +128,7 @@ static inline __attribute__((always_inline)) void conv_whole_tile(const ConvTile
   const float* weights = t.weights;
   const char* prefetch = t.prefetch;
   const std::int64_t pixel = t.x_pixel, column = t.x_column, prefetch_step = t.prefetch_step;
+  const std::int64_t prefetch_row = t.prefetch_row, prefetch_block = t.prefetch_block;
   for (int block = 0; block < t.blocks; ++block) {
     const float* block_weights = weights;
     for (int ky = t.rows.begin; ky < t.rows.end; ++ky) {
@@ -139,7 +141,9 @@ static inline __attribute__((always_inline)) void conv_whole_tile(const ConvTile
         weights += kTap;
         prefetch += kWidth * prefetch_step;
       } while (--taps > 0);
+      prefetch += prefetch_row;
     }
+    prefetch += prefetch_block;
     weights = block_weights + t.kernel_h * t.kernel_w * kTap;
   }
   conv_store<B, P>(acc, t);
@@ -200,7 +204,9 @@ static __attribute__((noinline)) void conv_tile(ConvTile& t) {
             conv_lanes<B, P>(acc, x, pixel, lanes, weights, prefetch, prefetch_step);
           }
         }
+        if constexpr (kRuns) prefetch += t.prefetch_row;
       }
+      if constexpr (kRuns) prefetch += t.prefetch_block;
       weights = block_weights + t.kernel_h * t.kernel_w * lanes * B * kWidth;
     }
     conv_store<B, P>(acc, t);
