@@ -26,7 +26,7 @@ from store_writing import take, upload, upload_trace
 
 LITTLE, MUCH = 250, 1000
 FEW_SAMPLES, MANY_SAMPLES = 40_000, 240_000
-_COLLECTED_EVERY_BYTES = 1 << 18
+_COLLECTED_EVERY_BYTES = 1 << 20
 
 
 def peak_of(parts: Callable[[], Iterator[str] | Iterator[bytes]]) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PARTS = 8
+PARTS = 12
 BY_CHANGE = "change"
 """The word for the part whose turn it is with the commit that is checked out."""
 
