@@ -48,7 +48,9 @@ def test_each_long_campaign_runs_in_one_part_and_all_else_in_each(tmp_path):
 
 
 def test_a_part_that_does_not_exist_is_explained(tmp_path):
-    assert f'"9" is no part of the long campaigns: 1 to {PARTS}, or change' in run(tmp_path, "--campaigns-part", "9")
+    beyond = str(PARTS + 1)
+    expected = f'"{beyond}" is no part of the long campaigns: 1 to {PARTS}, or change'
+    assert expected in run(tmp_path, "--campaigns-part", beyond)
 
 
 def git(folder: Path, *words: str) -> None:
