@@ -40,13 +40,15 @@ def lower_reshape(builder: Builder, node: Node) -> None:
         builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))
         return
     size = x.layout.c * x.layout.h * x.layout.w
-    if x.layout.image == size and padded == compact:
+    goes_on = x.layout.n == 1 or x.layout.image == size
+    if goes_on and padded == compact:
         builder.alias_planar(node.outputs[0], x.seen_as(padded))
         return
     if lower_in_place(builder, node):
         return
-    if x.layout.image != size:
-        whole = builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
+    out = builder.new_planar(node.outputs[0])
+    if not goes_on:
+        whole = out if shape[0] == 1 else builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
         builder.emit(
             "copy",
             node,
@@ -54,13 +56,13 @@ def lower_reshape(builder: Builder, node: Node) -> None:
             x.seen_as(_rows(x.layout.n, size, x.layout.image)),
         )
         x = whole
-    out = builder.new_planar(node.outputs[0])
-    builder.emit(
-        "copy",
-        node,
-        out.seen_as(_rows(shape[0], compact.image, padded.image)),
-        x.seen_as(_rows(shape[0], compact.image, compact.image)),
-    )
+    if x is not out:
+        builder.emit(
+            "copy",
+            node,
+            out.seen_as(_rows(shape[0], compact.image, padded.image)),
+            x.seen_as(_rows(shape[0], compact.image, compact.image)),
+        )
 
 
 def lower_slice(builder: Builder, node: Node) -> None:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
 from powerlab.engine.passes.fold.constants import fold_constants
 
 DTYPES = ["float32", "int32", "uint8", "bool"]
@@ -45,6 +47,28 @@ def test_long_axes_in_any_order(shape, dtype, data):
     order = data.draw(st.permutations(range(len(shape))))
     x = counted(tuple(shape), dtype)
     alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
+
+
+def test_heads_and_many_rows_change_places():
+    """Runs too short for a call each, in several pieces."""
+    x = counted((2, 700, 3, 19))
+    data = node_bytes("Transpose", {"x": x}, perm=(0, 2, 1, 3))
+    alike(run_engine(data, {"x": x}), {"y": x.transpose(0, 2, 1, 3)})
+
+
+@pytest.mark.parametrize(("images", "copies"), [(1, 1), (2, 2)])
+def test_rows_that_are_filled_up_are_seen_as_images_and_back(images, copies):
+    """An image goes on without a gap, so that it takes one copy to fill its rows up, and one to close them.
+
+    The input is copied, too, and the output.
+    """
+    x, weights = counted((images, 5, 24)) / 100, np.eye(24, dtype=np.float32)
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])]
+    data = model_bytes(nodes, {"x": x}, constants={"w": weights})
+    alike(run_engine(data, {"x": x}), {"y": x})
+    session = Session(optimise(load_bytes(data)), threads=1)
+    moved = [kernel for kernel, _ in session.steps() if kernel.startswith("copy_f32")]
+    assert len(moved) == 2 * copies + 2, moved
 
 
 @settings(max_examples=60)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import Operand
 
 
 def lower_expand(builder: Builder, node: Node) -> None:
@@ -23,11 +26,16 @@ def lower_tile(builder: Builder, node: Node) -> None:
 
 
 def lower_pad(builder: Builder, node: Node) -> None:
-    """Lower a Pad: fill the whole, then put the tensor into it."""
-    x, filling = builder.general(node.inputs[0]), builder.general(node.inputs[1])
-    out = builder.new_general(node.outputs[0])
-    builder.copy(node, out, filling.first())
-    inner = out
+    """Lower a Pad: fill what lies around the tensor, or the whole where that is most of it, and put the tensor in."""
+    x, filling = builder.general(node.inputs[0]), builder.general(node.inputs[1]).first()
+    whole = builder.new_general(node.outputs[0])
+    inner, around = whole, list[Operand]()
     for axis, before in enumerate(integers(node, "before")):
+        end = before + x.sizes[axis]
+        around += (inner.sliced(axis, first, size) for first, size in ((0, before), (end, inner.sizes[axis] - end)))
         inner = inner.sliced(axis, before, x.sizes[axis])
+    mostly = math.prod(whole.sizes) > 2 * math.prod(x.sizes)
+    for part in [whole] if mostly else around:
+        if math.prod(part.sizes):
+            builder.copy(node, part, filling)
     builder.copy(node, inner, x)
