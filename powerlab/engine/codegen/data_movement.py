@@ -40,15 +40,16 @@ def lower_reshape(builder: Builder, node: Node) -> None:
         builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))
         return
     size = x.layout.c * x.layout.h * x.layout.w
-    goes_on = x.layout.n == 1 or x.layout.image == size
-    if goes_on and padded == compact:
+    # One image, or images without gaps between them, are one row of elements.
+    x_is_one_row, out_is_one_row = x.layout.n == 1 or x.layout.image == size, shape[0] == 1 or padded == compact
+    if x_is_one_row and padded == compact:
         builder.alias_planar(node.outputs[0], x.seen_as(padded))
         return
     if lower_in_place(builder, node):
         return
     out = builder.new_planar(node.outputs[0])
-    if not goes_on:
-        whole = out if shape[0] == 1 else builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
+    if not x_is_one_row:
+        whole = out if out_is_one_row else builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
         builder.emit(
             "copy",
             node,

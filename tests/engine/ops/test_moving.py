@@ -56,13 +56,13 @@ def test_heads_and_many_rows_change_places():
     alike(run_engine(data, {"x": x}), {"y": x.transpose(0, 2, 1, 3)})
 
 
-@pytest.mark.parametrize(("images", "copies"), [(1, 1), (2, 2)])
-def test_rows_that_are_filled_up_are_seen_as_images_and_back(images, copies):
-    """An image goes on without a gap, so that it takes one copy to fill its rows up, and one to close them.
+@pytest.mark.parametrize(("images", "rows", "copies"), [(1, 5, 1), (2, 4, 1), (2, 5, 2)])
+def test_rows_that_are_filled_up_are_seen_as_images_and_back(images, rows, copies):
+    """Images that go on without a gap take one copy to fill their rows up, and one to close them.
 
     The input is copied, too, and the output.
     """
-    x, weights = counted((images, 5, 24)) / 100, np.eye(24, dtype=np.float32)
+    x, weights = counted((images, rows, 24)) / 100, np.eye(24, dtype=np.float32)
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])]
     data = model_bytes(nodes, {"x": x}, constants={"w": weights})
     alike(run_engine(data, {"x": x}), {"y": x})
