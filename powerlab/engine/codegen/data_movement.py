@@ -41,7 +41,8 @@ def lower_reshape(builder: Builder, node: Node) -> None:
         return
     size = x.layout.c * x.layout.h * x.layout.w
     # One image, or images without gaps between them, are one row of elements.
-    x_is_one_row, out_is_one_row = x.layout.n == 1 or x.layout.image == size, shape[0] == 1 or padded == compact
+    x_is_one_row = x.layout.n == 1 or x.layout.image == size
+    out_is_one_row = shape[0] == 1 or padded == compact
     if x_is_one_row and padded == compact:
         builder.alias_planar(node.outputs[0], x.seen_as(padded))
         return
