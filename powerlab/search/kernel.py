@@ -12,7 +12,7 @@ A sum of what may differ (Rasmussen & Williams, Gaussian Processes for Machine L
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -59,6 +59,8 @@ class Kernel:
     def __init__(self, space: Space, prior: Prior, ones: NDArray[np.int64], others: NDArray[np.int64]) -> None:
         columns = basis(space.numbers)
         scaled = columns * prior.deviation
+        self._labels = space.labels.shape[1]
+        self._of_linear = (scaled[others] ** 2).sum(axis=1)
         self._linear = LEVEL_SD**2 + scaled[ones] @ scaled[others].T
         self.mean = columns[others] @ prior.mean
         squares = (space.numbers**2).sum(axis=1)
@@ -67,17 +69,21 @@ class Kernel:
         self._itself = (ones[:, None] == others[None, :]).astype(np.float64)
         alike = space.labels[ones][:, None, :] == space.labels[others][None, :, :]
         self._same = alike.sum(axis=2, dtype=np.float64)
-        share = SHARED ** (space.labels.shape[1] - self._same)
+        share = SHARED ** (self._labels - self._same)
         self._smooth = {octaves: np.exp(-distance / (2 * octaves**2)) * share for octaves in _OCTAVES}
 
     def between(self, choice: Hyperparameters) -> Matrix:
         """Return ones x others."""
-        smooth, own = self._smooth[choice.octaves], choice.own_sd**2 * self._itself
-        return np.asarray(self._linear + choice.label_sd**2 * self._same + choice.remainder_sd**2 * smooth + own)
+        return np.asarray(self.by_choice([choice])[0])
 
+    def by_choice(self, chosen: Sequence[Hyperparameters]) -> Matrix:
+        """Return choices x ones x others."""
+        squares = [(one.label_sd**2, one.remainder_sd**2, one.own_sd**2) for one in chosen]
+        label, remainder, own = np.array(squares).T[..., None, None]
+        smooth = np.stack([self._smooth[one.octaves] for one in chosen])
+        return np.asarray(self._linear + label * self._same + remainder * smooth + own * self._itself)
 
-def variances(space: Space, prior: Prior, choice: Hyperparameters) -> Matrix:
-    """Return every point's own variance."""
-    scaled = basis(space.numbers) * prior.deviation
-    own = LEVEL_SD**2 + choice.label_sd**2 * space.labels.shape[1] + choice.remainder_sd**2 + choice.own_sd**2
-    return np.asarray(own + (scaled**2).sum(axis=1))
+    def variances(self, choice: Hyperparameters) -> Matrix:
+        """Return the variance of each of the other points by itself."""
+        own = LEVEL_SD**2 + choice.label_sd**2 * self._labels + choice.remainder_sd**2 + choice.own_sd**2
+        return np.asarray(own + self._of_linear)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powerlab.search.kernel import Hyperparameters, Kernel, Matrix, choices, variances
+from powerlab.search.kernel import Hyperparameters, Kernel, Matrix, choices
 from powerlab.search.prior import prior_of
 from powerlab.search.space import Space
 
@@ -24,6 +24,8 @@ _DOUBT = 6.0
 """A run off by more than the square root of this, in standard deviations, is taken to be noisier than others."""
 _LEAST_FOR_LEAVE_ONE_OUT = 6
 _JITTER = 1e-9
+_AT_ONCE = 1 << 21
+"""Numbers in the covariances that are taken at once: 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,12 +88,17 @@ class Surface:
     def _fitted(self, noisier: Matrix) -> list[_Fit]:
         centred = self._values - self._among.mean
         found: list[tuple[float, Hyperparameters, Matrix]] = []
-        for choice in choices(labelled=self._space.labels.shape[1] > 0):
-            covariance = self._among.between(choice) + np.diag(choice.noise_sd**2 * noisier + _JITTER)
-            lower: Matrix = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        every = list(choices(labelled=self._space.labels.shape[1] > 0))
+        step = max(1, _AT_ONCE // len(centred) ** 2)
+        for some in (every[begin : begin + step] for begin in range(0, len(every), step)):
+            covariance = self._among.by_choice(some)
+            noise = np.array([[one.noise_sd**2] for one in some]) * noisier + _JITTER
+            np.einsum("cii->ci", covariance)[...] += noise
+            lower = np.linalg.cholesky(covariance)
             half = np.linalg.solve(lower, centred)
-            likelihood = -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum())
-            found.append((likelihood, choice, lower))
+            determinant = np.log(np.einsum("cii->ci", lower)).sum(axis=1)
+            likelihoods = -0.5 * (half**2).sum(axis=1) - determinant
+            found += zip(likelihoods.tolist(), some, lower, strict=True)
         best = max(likelihood for likelihood, _, _ in found)
         kept = [(math.exp(one - best), choice, lower) for one, choice, lower in found if one > best + math.log(_KEPT)]
         total = sum(weight for weight, _, _ in kept)
@@ -128,7 +135,7 @@ class Surface:
         second, joint, noise = np.zeros(count), np.zeros(count), 0.0
         for fit in self._fits:
             half = fit.root @ fit.across
-            own = variances(self._space, self._prior, fit.choice) - (half**2).sum(axis=0)
+            own = here.variances(fit.choice) - (half**2).sum(axis=0)
             shared = here.between(fit.choice)[0] - half[:, place] @ half
             apart = fit.mean - self.mean
             second += fit.weight * (own + apart**2)

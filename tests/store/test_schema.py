@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import Engine, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, RunUpload, SweepRequest
 from powerlab.store import Store, open_store
-from powerlab.store.database import changing_tables
+from powerlab.store.database import changing_tables, make_engine
 from powerlab.store.reads import queries
 from powerlab.store.schema import alembic_config
 from powerlab.store.tables import Base, DeviceRow, RunRow, SweepRow
@@ -35,16 +36,50 @@ def is_partition(thing: object, name: str) -> bool:
     return bool(_PARTITION.search(getattr(getattr(thing, "table", None), "name", name)))
 
 
-def test_the_migrations_make_the_models(store: Store) -> None:
-    with store.engine.connect() as connection:
+@pytest.fixture
+def migrated(address: str, tmp_path: Path) -> Iterator[Engine]:
+    """An empty database on which every migration ran; PostgreSQL's are always so made."""
+    engine = make_engine(str(tmp_path / "migrated.db") if address.endswith("powerlab.db") else address)
+    with changing_tables(engine) as connection:
+        command.upgrade(alembic_config(connection), "head")
+    yield engine
+    engine.dispose()
+
+
+def test_the_migrations_make_the_models(migrated: Engine) -> None:
+    with migrated.connect() as connection:
         options = {"compare_type": True, "include_object": lambda thing, name, *_: not is_partition(thing, name)}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Base.metadata) == []
 
 
-def test_checks_and_their_names_are_in_the_database(store: Store) -> None:
+def test_a_new_file_is_as_a_migrated_one(migrated: Engine, store: Store) -> None:
+    """Whatever SQLite knows of: tables, indexes and triggers, word for word but for the order of columns, and rows."""
+    made, reached = (described(engine) for engine in (store.engine, migrated))
+    assert made.keys() == reached.keys()
+    for name, words in made.items():
+        assert words == reached[name], name
+    assert counted(store.engine) == counted(migrated)
+
+
+def counted(engine: Engine) -> dict[str, int]:
+    """Return how many rows the tables hold."""
+    with engine.connect() as connection:
+        return {name: connection.scalar(text(f"SELECT count(*) FROM {name}")) or 0 for name in Base.metadata.tables}
+
+
+def described(engine: Engine) -> dict[str, list[str]]:
+    """Return the parts of each statement that makes something of a database."""
+    with engine.connect() as connection:
+        if connection.dialect.name != "sqlite":
+            return {name: [] for name in inspect(connection).get_table_names()}
+        found = connection.execute(text("SELECT name, coalesce(sql, '') FROM sqlite_master")).all()
+    return {name: sorted(part.strip(" )") for part in re.sub(r"[\s\"]+", " ", sql).split(", ")) for name, sql in found}
+
+
+def test_checks_and_their_names_are_in_the_database(migrated: Engine) -> None:
     """Alembic does not compare CHECKs, so that they are compared here."""
-    inspector = inspect(store.engine)
+    inspector = inspect(migrated)
     for table in Base.metadata.tables.values():
         wanted = {str(c.name) for c in table.constraints if str(c.name).startswith("ck_")}
         assert {check["name"] for check in inspector.get_check_constraints(table.name)} == wanted

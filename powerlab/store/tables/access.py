@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, text
+from sqlalchemy import CheckConstraint, Connection, ForeignKey, Index, String, Table, event, insert, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from powerlab.protocol.access import Role
@@ -40,10 +41,15 @@ class TokenRow(Base):
 
 
 class ServerKeyRow(Base):
-    """A random key that every server on this database shares; the migration that makes the table fills it in."""
+    """A random key that every server on this database shares; whatever makes the table fills it in."""
 
     __tablename__ = "server_key"
     __table_args__ = (CheckConstraint("length(secret) = 64", name="secret"),)
 
     purpose: Mapped[str] = mapped_column(String(40), primary_key=True)
     secret: Mapped[str] = mapped_column(String(64))
+
+
+@event.listens_for(ServerKeyRow.__table__, "after_create")
+def _make_key(table: Table, connection: Connection, **_options: object) -> None:
+    connection.execute(insert(table).values(purpose="sessions", secret=secrets.token_hex(32)))

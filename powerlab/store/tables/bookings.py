@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String
+from sqlalchemy import CheckConstraint, Connection, ForeignKey, Index, String, Table, event, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from powerlab.protocol.bookings import BookingKind
@@ -15,8 +15,8 @@ from powerlab.store.tables.devices import DeviceRow
 class BookingRow(Base):
     """A reservation or a maintenance window of a device.
 
-    No two of a kind overlap on a device: the migration makes an exclusion constraint (PostgreSQL) or triggers (SQLite),
-    ``ex_booking_overlap``.
+    No two of a kind overlap on a device, by ``ex_booking_overlap``: triggers of :data:`OVERLAP_TRIGGER` on SQLite, an
+    exclusion constraint on PostgreSQL, which its migration makes.
     """
 
     __tablename__ = "booking"
@@ -37,3 +37,18 @@ class BookingRow(Base):
     made_by: Mapped[str] = mapped_column(String(200))
     made_at: Mapped[datetime]
     device: Mapped[DeviceRow] = relationship()
+
+
+OVERLAP_TRIGGER = (
+    "CREATE TRIGGER ex_booking_overlap_{when} BEFORE {what} ON booking WHEN EXISTS (SELECT 1 FROM booking AS other "
+    "WHERE other.device_id = NEW.device_id AND other.kind = NEW.kind AND other.id IS NOT NEW.id "
+    "AND other.starts_at < NEW.ends_at AND NEW.starts_at < other.ends_at) "
+    "BEGIN SELECT RAISE(ABORT, 'ex_booking_overlap'); END"
+)
+
+
+@event.listens_for(BookingRow.__table__, "after_create")
+def _make_triggers(_table: Table, connection: Connection, **_options: object) -> None:
+    if connection.dialect.name == "sqlite":
+        for what in ("INSERT", "UPDATE"):
+            connection.execute(text(OVERLAP_TRIGGER.format(when=what.lower(), what=what)))
