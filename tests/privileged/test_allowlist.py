@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.modes.io.permissions import FilePermission, ProgramPermission
@@ -19,6 +19,7 @@ ALLOWED = Allowed()
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_file_of_the_list_lies_below_sys(pattern: str) -> None:
+    @settings(max_examples=25)  # of each of many patterns
     @given(st.from_regex(pattern, fullmatch=True))
     def holds(path: str) -> None:
         if is_plain(path):

@@ -125,13 +125,13 @@ class TrueSensor:
     def _filtered_w(self, load: TrueLoad, moments_s: Floats) -> Floats:
         """Let the board simulator's sensor look at each change of the load and at each read, in order.
 
-        It takes the power as constant between two looks, so a ramp is looked at a thousand times a second.
+        It takes the power as constant between two looks, so a ramp is looked at two hundred times a second.
         """
         sensor = Sensor(self.refresh_s or 1e-6, lag_s=self.delay_s)
         first_s, last_s = moments_s[0] - 5 * self.delay_s - 2 * self.refresh_s, moments_s[-1]
         inside = load.edges_s[(load.edges_s > first_s) & (load.edges_s < last_s)]
         curved = load.ramp_w_per_s != 0 or load.approach_w != 0
-        more = np.arange(first_s, last_s, 1e-3) if curved else np.empty(0)
+        more = np.arange(first_s, last_s, 5e-3) if curved else np.empty(0)
         looks = np.unique(np.concatenate(([first_s], inside, more, moments_s)))
         since = np.diff(looks, prepend=looks[0] - 1e-6)
         drawn = np.diff(load.joules(np.concatenate(([looks[0] - 1e-6], looks)))) / since
