@@ -5,13 +5,14 @@
     python -m bench.precision.vs_peers --tier avx2            # everything held to AVX2, peers that cannot be left out
 
 Each network is quantized once with seeded random inputs, and every engine runs that file; the built-in one runs the
-network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that of
-the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
-compute what the file says: OpenVINO rearranges quantizations, and LiteRT rounds before it adds a residual. Beside the
-ratios stands what is left of the outputs' signal in ours (SQNR) and for how many random inputs the first choice is that
-of float32. ``--tier avx512`` leaves AMX out; with ``--tier avx2`` weights are narrow, as ``powerlab engine quantize
---narrow-weights 4`` writes them (``--full`` keeps all bits). A star means that a peer failed on the file, and got one
-whose concatenations and batch norms are floats.
+network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that
+of the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure
+to compute what the file says, the latter where sums do not overflow (``overflow.py``): OpenVINO rearranges
+quantizations, and LiteRT rounds before it adds a residual. Beside the ratios stands what is left of the outputs'
+signal in ours (SQNR) and for how many random inputs the first choice is that of float32. ``--tier avx512`` leaves AMX
+out; with ``--tier avx2``, and on processors without dot products of bytes, weights are narrow, as ``powerlab engine
+quantize --narrow-weights 4`` writes them (``--full`` keeps all bits). A star means that a peer failed on the file,
+and got one whose concatenations and batch norms are floats.
 """
 
 from __future__ import annotations
@@ -117,9 +118,8 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="weights of 8 bits on any tier")
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
     asked = parser.parse_args()
-    peers, narrow = list(asked.peers), asked.tier in NARROW and not asked.full
-    if asked.tier is not None:
-        peers = hold(asked.tier, peers)
+    peers = list(asked.peers) if asked.tier is None else hold(asked.tier, list(asked.peers))
+    narrow = not asked.full and (asked.tier in NARROW or choose_tier().byte_form == "pairs")
     one = ((asked.batch or 1, asked.threads or 1),) if asked.batch or asked.threads else CONFIGURATIONS
     tier, names, best = choose_tier(), (FLOATS, *peers), []
     versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in peers)

@@ -11,8 +11,9 @@ from powerlab.engine.quantization.calibrate import Calibration, calibrate, image
 from powerlab.engine.quantization.equalize import equalized
 from powerlab.engine.quantization.kept import keep_calibration, kept_calibration
 from powerlab.engine.quantization.prepare import prepared_for_quantization
-from powerlab.engine.quantization.quantize import quantize_graph
+from powerlab.engine.quantization.quantize import Options, quantize_graph
 from powerlab.engine.quantization.weights import with_rounded_weights
+from powerlab.engine.target.tiers import choose_tier
 
 WEIGHT_ONLY = ("int8w", "int4w", "fp16w")
 PRECISIONS = ("fp32", "bf16", "fp16", "int8", *WEIGHT_ONLY)
@@ -28,7 +29,9 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
     """Return a loaded graph in a precision.
 
     For int8, the calibration that is kept of the model decides its scales. Where there is none, the model is calibrated
-    with seeded random inputs of this size, one image a batch, and that is kept for this size.
+    with seeded random inputs of this size, one image a batch, and that is kept for this size. Its weights are narrow
+    (:mod:`.quantize`) where the processor has no dot products of bytes: exact sums of others are as slow as float32
+    there, and other engines' overflow.
 
     Raises:
         PowerlabError: there is no such precision, or the model cannot be quantized.
@@ -40,7 +43,8 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
     if precision in WEIGHT_ONLY:
         return with_rounded_weights(prepared, precision)
     calibration = _calibration(graph, prepared, model)
-    return quantize_graph(equalized(prepared) if calibration.equalized else prepared, calibration).graph
+    options = Options(narrow_weights=4 if choose_tier().byte_form == "pairs" else 1)
+    return quantize_graph(equalized(prepared) if calibration.equalized else prepared, calibration, options).graph
 
 
 def _calibration(graph: Graph, prepared: Graph, model: str | Path) -> Calibration:

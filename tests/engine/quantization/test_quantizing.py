@@ -12,15 +12,18 @@ from trained import SIZE, answers_of, pictures
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.codegen.quantized.pack import products_in_16_bits
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import onnx_bytes, write_onnx
 from powerlab.engine.quantization.calibrate import calibrate, random_batches
 from powerlab.engine.quantization.kept import keep_calibration
 from powerlab.engine.quantization.methods import METHODS
+from powerlab.engine.quantization.precisions import in_precision
 from powerlab.engine.quantization.prepare import prepared_for_quantization
 from powerlab.engine.quantization.quantize import Options, quantize_graph, scale_of
 from powerlab.engine.quantization.sensitivity import Search
 from powerlab.engine.quantization.whole import quantize_network
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
 from powerlab.measure.output_accuracy import wilson_95
 
 BATCH = 50
@@ -159,6 +162,19 @@ def test_a_session_in_int8_keeps_its_calibration(trained, tmp_path, monkeypatch)
     kept[0].write_text("{}")
     with pytest.raises(PowerlabError, match="is no calibration"):
         Session(trained, threads=1, precision="int8")
+
+
+def test_int8_has_narrow_weights_where_processors_have_no_dot_products_of_bytes(trained, tmp_path, monkeypatch):
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    for tier in available_tiers():
+        monkeypatch.setenv(TIER_VARIABLE, tier.name)
+        graph = in_precision(load_graph(trained), trained, "int8")
+        products = {
+            products_in_16_bits(weights)
+            for weights in graph.constants.values()
+            if weights.dtype == np.int8 and weights.ndim == 4
+        }
+        assert products == ({4} if tier.byte_form == "pairs" else {1}), tier.name
 
 
 def test_random_calibrations_are_of_one_size_and_those_by_data_of_the_model(tmp_path, monkeypatch):
