@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
     asked = parser.parse_args()
     peers = list(asked.peers) if asked.tier is None else hold(asked.tier, list(asked.peers))
-    narrow = not asked.full and (asked.tier in NARROW or choose_tier().byte_form == "pairs")
+    narrow = not asked.full and (asked.tier in NARROW or choose_tier().widens_bytes)
     one = ((asked.batch or 1, asked.threads or 1),) if asked.batch or asked.threads else CONFIGURATIONS
     tier, names, best = choose_tier(), (FLOATS, *peers), []
     versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in peers)

@@ -111,9 +111,7 @@ def test_a_batch_goes_image_by_image_where_it_fits_no_cache():
         np.testing.assert_array_equal(found[out], net.values[out])
 
 
-@pytest.mark.parametrize(
-    "tier", [tier for tier in available_tiers() if tier.byte_form == "pairs"], ids=lambda tier: tier.name
-)
+@pytest.mark.parametrize("tier", [tier for tier in available_tiers() if tier.widens_bytes], ids=lambda tier: tier.name)
 def test_floats_compute_what_they_compute_faster(tier, monkeypatch):
     """Where bytes take two multiplications of 16 bits, Winograd's algorithms win: a byte is off by one, seldom."""
     monkeypatch.setenv(TIER_VARIABLE, tier.name)

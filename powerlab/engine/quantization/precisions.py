@@ -43,7 +43,7 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
     if precision in WEIGHT_ONLY:
         return with_rounded_weights(prepared, precision)
     calibration = _calibration(graph, prepared, model)
-    options = Options(narrow_weights=4 if choose_tier().byte_form == "pairs" else 1)
+    options = Options(narrow_weights=4 if choose_tier().widens_bytes else 1)
     return quantize_graph(equalized(prepared) if calibration.equalized else prepared, calibration, options).graph
 
 

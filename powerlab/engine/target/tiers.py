@@ -81,6 +81,11 @@ class Tier(Struct, frozen=True):
         """Tell whether layers in its precision go through AMX's tiles."""
         return self.computes_in(BF16) and self.pairs == "avx512amxbf16"
 
+    @property
+    def widens_bytes(self) -> bool:
+        """Tell whether bytes are widened to be multiplied, unless weights are narrow: there are no dot products."""
+        return self.byte_form == "pairs"
+
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""
         if not self.tall_blocks:

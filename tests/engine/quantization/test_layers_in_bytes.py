@@ -223,7 +223,7 @@ def test_axes_that_are_no_images_and_few_channels_are_read_right(case, tmp_path)
 def test_images_stay_bytes_from_end_to_end(case, tmp_path):
     """But for what floats compute faster where bytes are multiplied as pairs of 16 bits, on x86 without VNNI."""
     kernels = [kernel for kernel, _ in Session(written(case, tmp_path)[0], threads=1).steps()]
-    in_floats = ["conv_winograd"] if choose_tier().byte_form == "pairs" else []
+    in_floats = ["conv_winograd"] if choose_tier().widens_bytes else []
     assert all("_u8" in kernel or any(kernel.startswith(one) for one in in_floats) for kernel in kernels[:-1])
     assert "to_planes" in kernels[-1]
     assert not any(kernel.startswith("add_u8") for kernel in kernels), "what is joined lies in the whole already"
@@ -237,7 +237,7 @@ def test_residuals_are_added_where_floats_compute_faster(tmp_path, monkeypatch):
         monkeypatch.setenv(TIER_VARIABLE, tier.name)
         session = Session(path, threads=2)
         found, kernels = session.run(inputs)["y"], [kernel for kernel, _ in session.steps()]
-        if tier.byte_form == "pairs" and tier.vector_width == 8:
+        if tier.widens_bytes and tier.vector_width == 8:
             assert sum(kernel.startswith("conv_winograd") for kernel in kernels) == 2, kernels
         assert not any(kernel.startswith("add") for kernel in kernels), kernels
         assert np.abs(found - expected).max() <= 2.01 * scale, tier.name

@@ -23,7 +23,7 @@ from powerlab.engine.quantization.prepare import prepared_for_quantization
 from powerlab.engine.quantization.quantize import Options, quantize_graph, scale_of
 from powerlab.engine.quantization.sensitivity import Search
 from powerlab.engine.quantization.whole import quantize_network
-from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers, choose_tier
 from powerlab.measure.output_accuracy import wilson_95
 
 BATCH = 50
@@ -174,7 +174,7 @@ def test_int8_has_narrow_weights_where_processors_have_no_dot_products_of_bytes(
             for weights in graph.constants.values()
             if weights.dtype == np.int8 and weights.ndim == 4
         }
-        assert products == ({4} if tier.byte_form == "pairs" else {1}), tier.name
+        assert products == ({4} if tier.widens_bytes else {1}), tier.name
 
 
 def test_random_calibrations_are_of_one_size_and_those_by_data_of_the_model(tmp_path, monkeypatch):
@@ -254,6 +254,7 @@ def test_the_command_writes_a_model_and_a_table(trained, tmp_path, monkeypatch, 
     text = capsys.readouterr().out
     assert "calibrated with 100 images, percentile" in text
     assert "3 layers in int8, 0 in fp32" in text
+    assert ("no dot products of bytes" in text) == choose_tier().widens_bytes
     assert Session(output, threads=1).outputs == {"y": (BATCH, 10)}
 
 

@@ -172,6 +172,7 @@ def _print(
     args: argparse.Namespace, calibration: Calibration, result: Result, names: Sequence[tuple[str, str]]
 ) -> None:
     from powerlab.cli.output.console import plain_table, print_neatly, table_console
+    from powerlab.engine.target.tiers import choose_tier
 
     table = plain_table("layer", "operator", "precision", "SQNR dB")
     for name, operator in names:
@@ -185,3 +186,8 @@ def _print(
         print(f"output {name}: {ratio:.1f} dB")
     kept = len(names) - len(result.layers_db)
     print(f"{args.output}: {len(result.layers_db)} layers in int8, {kept} in fp32")
+    if args.narrow_weights == 1 and choose_tier().widens_bytes:
+        print(
+            "This processor has no dot products of bytes: here the file takes the built-in engine as long as float32,\n"
+            "and sums overflow in ONNX Runtime and OpenVINO; with `--narrow-weights 4` neither is so."
+        )

@@ -99,7 +99,7 @@ def byte_sides(builder: Builder, node: Node, left: Operand, right: Operand) -> t
     """Append the steps that round the sides of a product on bytes; return its bytes and its packed right side."""
     label, width = node.name or node.outputs[0], builder.tier.vector_width
     *batch, inner, columns = right.sizes
-    halves = 2 if builder.tier.byte_form == "pairs" else 1
+    halves = 2 if builder.tier.widens_bytes else 1
     words, zero = divide_up(inner, WORD_BYTES), int(number(node, "left_zero"))
     rows = builder.room((*left.sizes[:-1], divide_up(inner, width) * width // WORD_BYTES))
     builder.emit_general("quantize_matrix", f"{label} bytes", (rows, left), (zero,), alpha=number(node, "left_step"))

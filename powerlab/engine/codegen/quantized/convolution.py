@@ -128,7 +128,7 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed if words else _BLOCK_WORDS
         work = _work(conv, groups, own, in_block, tier.vector_width)
-        products = products_in_16_bits(own) if tier.byte_form == "pairs" else 1
+        products = products_in_16_bits(own) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
         cut = partition(work, tile, builder.threads, builder.machine.caches)
         builder.emit(
