@@ -188,6 +188,6 @@ def _print(
     print(f"{args.output}: {len(result.layers_db)} layers in int8, {kept} in fp32")
     if args.narrow_weights == 1 and choose_tier().widens_bytes:
         print(
-            "This processor has no dot products of bytes: here the file takes the built-in engine as long as float32,\n"
-            "and sums overflow in ONNX Runtime and OpenVINO; with `--narrow-weights 4` neither is so."
+            "This processor has no dot products of bytes: here the file is hardly faster than float32 in the built-in\n"
+            "engine, and sums overflow in ONNX Runtime and OpenVINO; with `--narrow-weights 4` neither is so."
         )
