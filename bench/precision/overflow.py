@@ -28,9 +28,9 @@ from powerlab.backends.base import Backend, LoadOptions
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module, load
 from powerlab.boards.processor import cpu_model
-from powerlab.domain.accuracy import sqnr_db
 from powerlab.domain.workload import WorkloadKind
 from powerlab.engine.target.tiers import choose_tier
+from powerlab.measure.output_accuracy import outputs_sqnr_db
 from powerlab.sysroot import Sysroot
 
 MODELS = ("resnet50", "mobilenetv2")
@@ -78,12 +78,12 @@ def signals_db(model: str, engines: Sequence[str]) -> list[float]:
     floats, integers = files(model, 1, narrow=False)
     images = random_of(model)[:IMAGES]
     exact = loaded(OURS, floats)
-    right = np.stack([next(iter(exact.run(image).values())) for image in images]).astype(np.float64)
+    right = np.stack([next(iter(exact.run(image).values())) for image in images])
     kept = []
     for engine in engines:
         backend = loaded(engine, integers)
         found = np.stack([next(iter(backend.run(image).values())) for image in images]).reshape(right.shape)
-        kept.append(sqnr_db(float(np.square(right).sum()), float(np.square(right - found).sum())))
+        kept.append(outputs_sqnr_db(right, found))
     return kept
 
 

@@ -44,9 +44,6 @@ FLOATS = "fp32"
 BETWEEN = "*"
 """Behind the name of a peer that failed on the file, and got one whose concatenations and batch norms are floats."""
 
-NARROW = ("sse4", "avx2")
-"""Tiers on which products of two bytes are added up in 16 bits, so that weights are narrow."""
-
 LEAST_TURNS = 5
 TURN_S = 0.1
 
@@ -119,9 +116,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
     asked = parser.parse_args()
     peers = list(asked.peers) if asked.tier is None else hold(asked.tier, list(asked.peers))
-    narrow = not asked.full and (asked.tier in NARROW or choose_tier().widens_bytes)
+    tier = choose_tier()
+    narrow = not asked.full and (asked.tier == "avx2" or tier.widens_bytes)
     one = ((asked.batch or 1, asked.threads or 1),) if asked.batch or asked.threads else CONFIGURATIONS
-    tier, names, best = choose_tier(), (FLOATS, *peers), []
+    names, best = (FLOATS, *peers), []
     versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in peers)
     weights = "narrow weights" if narrow else "weights of 8 bits"
     table = Table(title=f"{cpu_model(Sysroot())}; {tier.name}, {tier.bytes}; {weights}; {versions}")

@@ -45,6 +45,7 @@ OVERLAP_TRIGGER = (
     "AND other.starts_at < NEW.ends_at AND NEW.starts_at < other.ends_at) "
     "BEGIN SELECT RAISE(ABORT, 'ex_booking_overlap'); END"
 )
+"""For a new file; the migration of older ones has a text of its own, as history does not change."""
 
 
 @event.listens_for(BookingRow.__table__, "after_create")
