@@ -323,7 +323,7 @@ def test_narrow_weights_are_multiplied_as_they_are(case, products, tmp_path, mon
         found[tier.name] = session.run(inputs)["y"]
         if tier.bytes == "avx2bytes":
             fitting = 2 if case == "rows" else products
-            assert any(f"_narrow{fitting}_2x4_avx2bytes" in kernel for kernel, _ in session.steps())
+            assert any(f"_narrow{fitting}_2x5_avx2bytes" in kernel for kernel, _ in session.steps())
     first = next(iter(found.values()))
     for tier, answer in found.items():
         np.testing.assert_allclose(answer, first, rtol=1e-5, atol=1e-5, err_msg=tier)

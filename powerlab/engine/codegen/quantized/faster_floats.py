@@ -26,8 +26,8 @@ from powerlab.engine.program.layout import WORD_BYTES
 from powerlab.engine.target.machine import Machine, this_machine
 from powerlab.engine.target.tiers import Tier
 
-_PRODUCTS_A_LANE = {1: 1.9, 2: 3.3, 4: 4.3}
-"""By how many products fit 16 bits: products a cycle and a float of a vector's width (measured on AMD Zen 4, AVX2)."""
+_PRODUCTS_A_LANE = {1: 1.8, 2: 3.0, 4: 3.8}
+"""By how many products fit 16 bits: products a cycle and a float of a vector's width (3 × 3 on AMD Zen 3, AVX2)."""
 
 _CONVERSION_CYCLES = 2.5
 """Of a vector of floats made of bytes, or bytes of floats."""

@@ -16,10 +16,13 @@ static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unus
                                                                     [[maybe_unused]] std::int64_t pixel,
                                                                     [[maybe_unused]] const std::uint8_t* weights) {
 #if defined(POWERLAB_NARROW)
-#if defined(__AVX2__)
+  // Where registers are too few for the weights, too, they are loaded for each pixel.
+#if defined(__AVX512F__)
   constexpr bool kHeld = true;
+#elif defined(__AVX2__)
+  constexpr bool kHeld = B * P <= 8;
 #else
-  constexpr bool kHeld = false;  // weights are loaded for each pixel: there are too few registers
+  constexpr bool kHeld = false;
 #endif
   const auto weights_of = [&](int i, int b) { return load_ints(weights + (i * B + b) * 4 * kWidth); };
   IVec held[W][B] = {};
