@@ -24,7 +24,7 @@ demo: ## sweep ResNet-50 on this machine, print the table, serve the dashboard (
 	@scripts/setup_venv server
 	@$(BIN)/powerlab demo
 
-test: ## run the fast tests (16 minutes on two cores); one that lacks a system program says which and is skipped
+test: ## run the fast tests (14 minutes on two slow cores); one that lacks a system program says which and is skipped
 	@scripts/setup_venv dev
 	@$(PYTEST) -m "not campaign" $(PYTEST_ARGS)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
+import pytest
+
 from powerlab.domain.phase import QUIET, RunPhase
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.readings import ReadingsReply, ReadingsUpload, Snapshot
@@ -61,6 +63,7 @@ class Recorder:
             assert self.sent.wait_for(lambda: self.readings >= count, WAIT_S)
 
 
+@pytest.mark.campaign
 def test_nothing_is_read_or_sent_while_a_run_is_timed() -> None:
     recorder = Recorder()
     plan = SweepPlan(

@@ -92,6 +92,7 @@ def test_without_the_runs_nothing_is_said_of_how_sure_the_choice_is(make_run):
     assert (latency.ratio, latency.separated) == (None, None)
 
 
+@pytest.mark.campaign
 def test_among_many_equal_points_there_is_seldom_a_winner():
     """The best is chosen after looking, so that it is compared with all the others."""
     claimed = 0

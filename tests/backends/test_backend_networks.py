@@ -13,6 +13,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.measure.output_check import largest_difference
 from requires import missing
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.mark.parametrize("engine", PEERS)
 def test_the_engines_of_the_extra_are_installed(engine):

@@ -8,6 +8,8 @@ import sys
 import pytest
 from backend_answers import HERE
 
+pytestmark = pytest.mark.campaign
+
 PROGRAM = """
 import os, sys, time
 from powerlab.backends.base import LoadOptions

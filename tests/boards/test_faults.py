@@ -23,6 +23,8 @@ from powerlab.boards.simulator.parts.files import SensorFiles
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 NAMES = (
     "nc-rail",
     "enodata",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from powerlab.domain.quantity import Provenance
@@ -9,6 +10,8 @@ from powerlab.protocol.readings import ClockNow, DeviceReading, ReadingsUpload, 
 from powerlab.store.writes.readings import store_readings
 from tests.browser.conftest import OpenPage, Site
 from tests.dashboards.conftest import START
+
+pytestmark = pytest.mark.campaign
 
 SEEN = Snapshot(
     mode="MODE_30W_6CORE",

@@ -25,6 +25,8 @@ from tests.browser.conftest import PATIENCE_MS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START, Shelf
 
+pytestmark = pytest.mark.campaign
+
 
 class LiveSite:
     """A server that can be stopped and started at the same address, and a clock that only the test moves."""

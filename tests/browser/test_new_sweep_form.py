@@ -7,6 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Site
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
 def test_a_sweep_is_filled_in_mended_and_started(site: Site, browser: Browser, scripts: bool) -> None:

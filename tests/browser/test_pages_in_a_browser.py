@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage, Site
 from tests.browser.test_every_page import CHARTS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START
+
+pytestmark = pytest.mark.campaign
 
 
 def column(page: Page, section: str, index: int) -> list[str]:

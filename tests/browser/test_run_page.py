@@ -7,6 +7,8 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.browser.conftest import OpenPage, Site
 
+pytestmark = pytest.mark.campaign
+
 CHART = "#power-trace .plot"
 
 

@@ -8,6 +8,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import OpenPage, Site
 from tests.dashboards import plausible
 
+pytestmark = pytest.mark.campaign
+
 ACTIONS = "Sweep actions"
 
 
@@ -48,7 +50,6 @@ def test_a_sweep_is_paused_resumed_cancelled_and_cloned(site: Site, browser: Bro
     context.close()
 
 
-@pytest.mark.campaign
 def test_who_looks_on_sees_it_at_once_and_has_the_right_buttons(
     site: Site, browser_page: Page, open_page: OpenPage
 ) -> None:

@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage, Site
 
+pytestmark = pytest.mark.campaign
+
 
 def choose(page: Page, name: str, value: str) -> None:
     page.locator(f"select[name={name}]").select_option(value)

@@ -21,6 +21,8 @@ from powerlab.store import open_store
 from requires import require_program
 from server_examples import PLAN, capabilities, device, runs_of
 
+pytestmark = pytest.mark.campaign
+
 ONE = replace(PLAN, threads=(1,), batch_sizes=(1,), modes=("current",))
 _ASK = {
     "bash": """

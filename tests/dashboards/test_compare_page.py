@@ -175,6 +175,7 @@ def test_two_sweeps_of_one_device_are_told_apart(shelf: Shelf, client: TestClien
     assert title == "2026-11-21 09:31 and 2026-11-21 09:32 compared"
 
 
+@pytest.mark.campaign
 def test_the_baseline_is_listed_page_by_page(shelf: Shelf, client: TestClient) -> None:
     wide = {"threads": (1, 2), "batch_sizes": tuple(range(1, 29)), "modes": ("MAXN",)}
     one, other = add(shelf, "one", **wide), add(shelf, "other", **wide)

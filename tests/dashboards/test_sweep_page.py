@@ -168,6 +168,7 @@ class TestTable:
         head = html.split('id="points"')[1].split("</thead>")[0]
         assert re.findall(r'class="sort"[^>]*>([^<]+)<', head) == ["Point", "threads", "Idle power", "Runs"]
 
+    @pytest.mark.campaign
     def test_many_points_come_in_parts_and_the_page_stays_light(
         self, shelf: Shelf, client: TestClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:

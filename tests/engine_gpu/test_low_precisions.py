@@ -9,6 +9,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.prepared import prepared
 
+pytestmark = pytest.mark.campaign
+
 HALF, BYTES = 1e-2, 1e-6
 """Of the largest number: sums in float32 of numbers with 11 bits, against fp32; and bytes against the processor's."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 
 from powerlab.domain.run import Verdict
@@ -17,6 +18,8 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 from small_network import write_small_network
+
+pytestmark = pytest.mark.campaign
 
 FACTORS = {"scale": 1e3, "w2": 3e38}
 """Both are finite, and what the second convolution makes of them is not."""

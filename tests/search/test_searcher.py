@@ -40,6 +40,7 @@ def loss(search: Searcher, points: tuple[Point, ...], goal: str) -> float:
     return 1 - figure(found, goal) / max(figure(point, goal) for point in points)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(4))
 def test_it_finds_the_best_of_every_goal_and_stops_long_before_the_grid_is_measured(seed):
     search = searcher(seed=seed)
@@ -57,6 +58,7 @@ def test_what_the_answer_compares_has_all_its_repeats():
         assert sum(run.point == best for run in runs) == 3
 
 
+@pytest.mark.campaign
 def test_the_same_seed_makes_the_same_search():
     one, same = ([(run.point.id, run.repeat) for run in carried_out(searcher(seed=5), 1)] for _ in range(2))
     assert one == same
@@ -120,6 +122,7 @@ def test_a_point_that_keeps_failing_is_given_up_and_a_mode_that_cannot_be_set():
     assert loss(search, tuple(point for point in PLAN.points() if point != best), "latency") <= 0.01
 
 
+@pytest.mark.campaign
 def test_staying_in_a_mode_is_worth_something_where_a_visit_is_dear():
     def changes(visit_cost: float) -> int:
         modes = [run.point.mode for run in carried_out(searcher(visit_cost=visit_cost))]
@@ -128,6 +131,7 @@ def test_staying_in_a_mode_is_worth_something_where_a_visit_is_dear():
     assert changes(20.0) < changes(0.0)
 
 
+@pytest.mark.campaign
 def test_every_work_has_its_own_best():
     plan = replace(PLAN, models=("m", "n"), modes=("current", "cpu-max=1000000kHz"))
     search = searcher(plan)
@@ -136,6 +140,7 @@ def test_every_work_has_its_own_best():
     assert {(work, goal) for work, goal in search.leaders()} == {(work, one) for work in "mn" for one in SEARCH_GOALS}
 
 
+@pytest.mark.campaign
 def test_the_stated_confidence_holds():
     """Of many searches of boards with other constants, hardly any stops with a point left that is better by ε."""
     wrong = 0

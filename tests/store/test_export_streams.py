@@ -24,6 +24,8 @@ from powerlab.store.tables import RunMetricRow, RunRow
 from server_examples import COUNTER, make_trace, runs_of
 from store_writing import take, upload, upload_trace
 
+pytestmark = pytest.mark.campaign
+
 LITTLE, MUCH = 250, 1000
 FEW_SAMPLES, MANY_SAMPLES = 40_000, 240_000
 _COLLECTED_EVERY_BYTES = 1 << 20

@@ -227,6 +227,7 @@ def test_a_database_whose_months_cannot_be_made_now_is_opened(
     again.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("revision", ["0017", "0002"])
 def test_populated_tables_go_down_and_up_again(store: Store, old: tuple[Lease, Run, Run], revision: str) -> None:
     """Chunks of a month, of one that was made late, and of none."""

@@ -28,6 +28,8 @@ from powerlab.store.writes.runs import store_chunk, store_run
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, make_trace, runs_of
 
+pytestmark = pytest.mark.campaign
+
 _PARTITION = re.compile("_([0-9]{6}|default)$")
 
 

@@ -27,6 +27,8 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.model_check import ModelCheck
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 MOST = 3 * len(PLAN.points())
 
 

@@ -150,6 +150,7 @@ def questions(draw: st.DrawFn) -> tuple[list[Trace], int, int, int]:
     return traces, draw(st.integers(2, 40)), first, last
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("engine", ["duckdb", "clickhouse"])
 def test_engines_answer_as_the_reference_does(request: pytest.FixtureRequest, tmp_path: Path, engine: str) -> None:
     objects = open_objects(f"file://{tmp_path}")

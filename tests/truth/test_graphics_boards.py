@@ -27,6 +27,8 @@ from powerlab.power.registry import channels_of
 from powerlab.power.sampling.counters import observed_update_period_s
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 BOARD_NAMES = ("h100-workstation", "amd-gpu-workstation", "mi210-workstation", "intel-gpu-workstation")
 TICK_S, WINDOW_S, WINDOWS, IDLE_S = 0.01, 3.0, 12, 2.0
 
@@ -114,9 +116,7 @@ def part_of(trace: Trace, before_ns: int) -> Trace:
     return replace(trace, time_ns=trace.time_ns[kept], value=trace.value[kept])
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.campaign] * (name != BOARD_NAMES[0])) for name in BOARD_NAMES]
-)
+@pytest.mark.parametrize("name", BOARD_NAMES)
 def test_the_truth_lies_in_the_stated_intervals(name: str, tmp_path: Path) -> None:
     windows = [one for one in windows_of(name, tmp_path / "tree") if one.missed <= MOST_MISSED]
     assert len(windows) >= WINDOWS // 2

@@ -20,6 +20,8 @@ from powerlab.measure.energy.rail import rail_energy
 from tests.truth.faults import through_file
 from tests.truth.harness import CLASSES, CLEAN, FOCUSES, STANDARD_S, dominating, draw_machine
 
+pytestmark = pytest.mark.campaign
+
 MACHINES = 300
 """Of each focus."""
 FIRST_SEED = 500_000

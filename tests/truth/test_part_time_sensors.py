@@ -22,6 +22,8 @@ from powerlab.power.sampling.poller import READS_A_LOOK
 from tests.truth.loads import LONG_S, TrueLoad
 from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor
 
+pytestmark = pytest.mark.campaign
+
 REFRESH_S, SEEN = 0.1, 0.25
 READ_EVERY_S, LATE_S = REFRESH_S / READS_A_LOOK, 0.002
 """How often the sampler reads such a rail, and how late the system lets it."""

@@ -17,6 +17,8 @@ from powerlab.boards.simulator.physics import Work
 from powerlab.boards.simulator.warmth import Warmth
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 CPU = "/sys/devices/system/cpu"
 ZONE = "/sys/class/thermal/thermal_zone"
 S = 1_000_000_000

@@ -42,6 +42,7 @@ def test_the_lag_of_a_boards_sensor_is_found_within_what_is_said_of_it(name):
     assert found.update_period_s == pytest.approx(sensor["update_period_s"], rel=0.3)
 
 
+@pytest.mark.campaign
 def test_the_interval_holds_the_truth_as_often_as_it_says():
     sensor = SENSORS["ina3221, averaging"]
     inside = 0

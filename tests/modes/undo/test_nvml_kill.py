@@ -16,6 +16,8 @@ from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.nvml_library import Library
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 MODE = "gpu-limit=150W+gpu-lock=300MHz+gpu-memory-lock=405MHz"
 AMPERE = {**CARD, "compute_capability": 86, "locked_memory_clocks_mhz": "unlocked"}
 CARDS = [AMPERE, {**CARD, "uuid": "GPU-2", "power_limit_mw": 240_000}]
