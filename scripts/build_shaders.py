@@ -41,7 +41,7 @@ NEWER = {"glslangValidator": "POWERLAB_NEWER_GLSLANG", "spirv-val": "POWERLAB_NE
 
 def shaders(*, newer: bool) -> Iterator[Path]:
     """Yield the sources that every compiler takes, or those that need a newer one."""
-    for source in sorted(SHADERS.rglob("*.comp")):
+    for source in sorted(SHADERS.rglob("*.comp"), key=lambda path: path.name):
         if (SHADERS / MATRICES in parts(source)) == newer:
             yield source
 

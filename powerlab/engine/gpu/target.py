@@ -22,7 +22,7 @@ STAND_IN_LANES = 32
 """Of a work group on a processor that stands in for a GPU."""
 
 _BROADCAST_LANES = 8
-"""Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
+"""Of a subgroup, which ``shaders/convolution/conv.comp`` counts on where lanes load weights for each other."""
 
 
 class Target(Struct, frozen=True, kw_only=True):

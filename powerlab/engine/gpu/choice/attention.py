@@ -37,7 +37,7 @@ class Kernel(Struct, frozen=True):
 
 
 class AttentionTiles(Struct, frozen=True, kw_only=True):
-    """How a work group shares an attention: see ``shaders/attention_matrix_half.comp``.
+    """How a work group shares an attention: see ``shaders/products/attention_matrix_half.comp``.
 
     Attributes:
         size: queries, keys or columns, and inner numbers of one matrix product.

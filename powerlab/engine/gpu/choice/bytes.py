@@ -8,7 +8,7 @@ from powerlab.engine.gpu.choice.method import BYTES_CACHED, BYTES_SHARED, Method
 from powerlab.engine.gpu.target import Target
 
 _BLOCKS = 2
-"""Of 4 output channels, of a lane: ``shaders/quant_conv.glsl`` knows no other number."""
+"""Of 4 output channels, of a lane: ``shaders/quantized/quant_conv.glsl`` knows no other number."""
 
 _CACHED = ((32, 4), (32, 2), (16, 4), (16, 2), (64, 1), (32, 8))
 """Lanes, pixels; the rule's first."""
@@ -52,7 +52,7 @@ def _shared(lanes: int, pixels: int, blocks: int, down: int, depth: int) -> Meth
 
 
 def _fits(method: Method, target: Target) -> bool:
-    """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/quant_tiled.glsl``."""
+    """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/quantized/quant_tiled.glsl``."""
     pixels = method.lanes * method.pixels
     needed = 2 * _WORD_BYTES * method.depth * (pixels + 4 * method.tile_blocks) + _CORNER_BYTES * pixels
     return method.lanes * method.down <= target.group_size and needed <= target.shared_bytes

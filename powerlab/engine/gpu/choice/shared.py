@@ -49,7 +49,7 @@ def _pace(depth: int) -> Pace:
 
 
 def fits(method: Method, target: Target) -> bool:
-    """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/tiled.glsl``."""
+    """Tell whether a device has the lanes and the shared memory of tiles: ``shaders/convolution/tiled.glsl``."""
     pixels = method.lanes * method.pixels
     vectors = 2 * method.depth * (pixels + 4 * method.tile_blocks) + pixels
     return method.lanes * method.down <= target.group_size and vectors * _VECTOR_BYTES <= target.shared_bytes
