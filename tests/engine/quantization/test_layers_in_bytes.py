@@ -162,8 +162,38 @@ RESIDUALS = (
     {"w0": weights(64, 64, 3, 3), "w1": weights(64, 64, 3, 3), "w2": weights(16, 64, 1, 1)},
 )
 """Behind an activation as in Darknet, before one as in ResNet; wide enough for an algorithm of Winograd's."""
+SHUFFLED = (
+    [
+        conv("x", "w0", "c", pads=[1] * 4),
+        helper.make_node("Concat", ["c", "x"], ["d"], axis=1),
+        helper.make_node("Reshape", ["d", "halves"], ["h"]),
+        helper.make_node("Transpose", ["h"], ["t"], perm=[0, 2, 1, 3, 4]),
+        helper.make_node("Reshape", ["t", "whole"], ["s"]),
+        conv("s", "w1", "y"),
+    ],
+    {
+        "w0": weights(8, 16, 3, 3),
+        "w1": weights(12, 24, 1, 1),
+        "halves": np.array([0, 2, 12, 9, 7]),
+        "whole": np.array([0, 24, 9, 7]),
+    },
+)
+PYRAMID = (
+    [
+        conv("x", "w0", "c0", pads=[9] * 4, dilations=[9, 9]),
+        conv("x", "w1", "c1", pads=[5, 8, 5, 8], dilations=[5, 8]),
+        helper.make_node("Add", ["c0", "c1"], ["s"]),
+        conv("s", "w2", "y"),
+    ],
+    {"w0": weights(8, 16, 3, 3), "w1": weights(8, 16, 3, 3), "w2": weights(6, 8, 1, 1)},
+)
+"""Of the first kernel one tap meets the image, of the second three, a column."""
 SHAPES_CHANGE = {"standardised": (STANDARDISED, (2, 3, 9, 7)), "sound": (SOUND, (2, 6, 30))}
-SHAPES_CHANGE["folded"] = FOLDED, (2, 5, 24)
+SHAPES_CHANGE |= {
+    "folded": (FOLDED, (2, 5, 24)),
+    "shuffled": (SHUFFLED, (2, 16, 9, 7)),
+    "pyramid": (PYRAMID, (2, 16, 9, 7)),
+}
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
 
@@ -206,7 +236,7 @@ def test_integers_keep_most_of_the_signal(case, tmp_path):
 
 @pytest.mark.parametrize("case", SHAPES_CHANGE)
 def test_axes_that_are_no_images_and_few_channels_are_read_right(case, tmp_path):
-    """Channels standardised in floats, sounds, a part that nobody reads, and pixels that come into other rows."""
+    """Channels standardised or shuffled, sounds, a part that nobody reads, taps that meet zero points only."""
     path, inputs, scale = written(case, tmp_path)
     expected = run_ort(str(path), inputs, as_written=True)["y"]
     for tier in available_tiers():
@@ -217,6 +247,18 @@ def test_axes_that_are_no_images_and_few_channels_are_read_right(case, tmp_path)
     exact = Session(tmp_path / "floats.onnx", threads=1).run(inputs)["y"].astype(np.float64)
     noise = np.square(exact - expected).sum()
     assert 10 * np.log10(np.square(exact).sum() / noise) > 28
+
+
+def test_what_is_only_rounded_passes_kernels_of_bytes(tmp_path):
+    kernels = [kernel for kernel, _ in Session(written("shuffled", tmp_path)[0], threads=1).steps()]
+    assert any(kernel.startswith("quantize_") for kernel in kernels)
+    assert not any("quantize_strided" in kernel for kernel in kernels)
+
+
+def test_taps_that_meet_only_zero_points_are_cut(tmp_path):
+    session = Session(written("pyramid", tmp_path)[0], threads=1)
+    pixels, multiplications = 2 * 9 * 7, (16 * 8 * 1, 16 * 8 * 3, 8 * 6)
+    assert sum(work.flops for work in session.work) < 2.2 * pixels * sum(multiplications)
 
 
 @pytest.mark.parametrize("case", ["dense", "detector"])

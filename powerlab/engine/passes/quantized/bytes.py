@@ -1,7 +1,8 @@
 """Operators between DequantizeLinear and QuantizeLinear become operators on bytes.
 
 What a rule of :mod:`.rules` knows how to compute from bytes gives a node such as QuantConv, whose tensors are bytes.
-Where bytes meet floats, ``Quantize`` and ``Dequantize`` stand. What nothing matches stays on floats: correct, slower.
+Where bytes meet floats, and where floats are only rounded, ``Quantize`` and ``Dequantize`` stand. What nothing matches
+stays on floats: correct, slower.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ def _matched(network: Network) -> Mapping[str, Node]:
 
 def _with_bytes(network: Network, made: Mapping[str, Node]) -> Graph:
     graph = network.graph
-    read = {name for node in (*made.values(), *network.added.values()) for name in node.inputs if name in network.bytes}
     nodes: list[Node] = []
     tensors: list[TensorInfo] = []
 
@@ -57,12 +57,12 @@ def _with_bytes(network: Network, made: Mapping[str, Node]) -> Graph:
             nodes.append(found)
             if output in network.bytes:
                 become_bytes(output)
-        elif node.op_type == "QuantizeLinear" and output in read:
+        elif node.op_type == "QuantizeLinear" and output in network.bytes:
             scale = network.bytes[output]
             attributes = {"step": scale.step, "zero": scale.zero}
             nodes.append(Node("Quantize", node.name, node.inputs[:1], node.outputs, attributes))
             become_bytes(output)
-        elif node.op_type == "DequantizeLinear" and (node.inputs[0] in read or node.inputs[0] in made):
+        elif node.op_type == "DequantizeLinear" and node.inputs[0] in network.bytes:
             scale = network.bytes[node.inputs[0]]
             attributes = {"step": scale.step, "zero": scale.zero}
             nodes.append(Node("Dequantize", node.name, node.inputs[:1], node.outputs, attributes))

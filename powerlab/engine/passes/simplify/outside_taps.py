@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
@@ -27,12 +28,12 @@ class _Axis(NamedTuple):
 
 def drop_outside_taps(graph: Graph) -> Graph:
     """Return the graph with every convolution's kernel cut to the taps that some window sees inside its image."""
-    return rewrite_nodes(graph, {"FusedConv": _cut})
+    return rewrite_nodes(graph, {"FusedConv": _cut, "QuantConv": _cut})
 
 
 def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     node, attributes = view.node, view.node.attributes
-    if node.inputs[1] not in rewriter.graph.kept_constants:
+    if node.inputs[1] not in rewriter.graph.kept_constants or view.shape(1)[2:] == (1, 1):
         return None
     pads = cast("tuple[int, int, int, int]", attributes["pads"])
     strides, dilations = (cast("tuple[int, int]", attributes[name]) for name in ("strides", "dilations"))
@@ -50,7 +51,18 @@ def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
 
     weights = rewriter.constant(f"{node.inputs[1]}.inside", derived(kept, shape, crop))
     changed = {**attributes, "pads": (rows.before, columns.before, rows.after, columns.after)}
-    return [replace(node, inputs=(node.inputs[0], weights, *node.inputs[2:]), attributes=changed)]
+    inputs = (node.inputs[0], weights, *node.inputs[2:])
+    if node.op_type == "QuantConv":
+        inputs = (*inputs[:2], _begin(node, rewriter, weights), *inputs[3:])
+    return [replace(node, inputs=inputs, attributes=changed)]
+
+
+def _begin(node: Node, rewriter: Rewriter, kept: str) -> str:
+    """Add what sums of bytes begin with where they no longer hold the zero points that cut taps met."""
+    begin, before, after = (rewriter.value(name) for name in (node.inputs[2], node.inputs[1], kept))
+    cut = sum(sign * taps.sum(axis=(1, 2, 3), dtype=np.int64) for sign, taps in ((1, before), (-1, after)))
+    zero = int(cast("int", node.attributes["x_zero"]))
+    return rewriter.constant(f"{node.inputs[2]}.inside", (begin + zero * cut).astype(np.int32))
 
 
 def _axis(taps: int, size: int, made: int, steps: tuple[int, int], pads: tuple[int, int]) -> _Axis:
