@@ -59,10 +59,10 @@ def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
 
 def _begin(node: Node, rewriter: Rewriter, kept: str) -> str:
     """Add what sums of bytes begin with where they no longer hold the zero points that cut taps met."""
-    begin, before, after = (rewriter.value(name) for name in (node.inputs[2], node.inputs[1], kept))
-    cut = sum(sign * taps.sum(axis=(1, 2, 3), dtype=np.int64) for sign, taps in ((1, before), (-1, after)))
+    begin = rewriter.value(node.inputs[2])
+    whole, inside = (rewriter.value(name).sum(axis=(1, 2, 3), dtype=np.int64) for name in (node.inputs[1], kept))
     zero = int(cast("int", node.attributes["x_zero"]))
-    return rewriter.constant(f"{node.inputs[2]}.inside", (begin + zero * cut).astype(np.int32))
+    return rewriter.constant(f"{node.inputs[2]}.inside", (begin + zero * (whole - inside)).astype(np.int32))
 
 
 def _axis(taps: int, size: int, made: int, steps: tuple[int, int], pads: tuple[int, int]) -> _Axis:
