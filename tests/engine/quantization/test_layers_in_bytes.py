@@ -188,8 +188,9 @@ PYRAMID = (
     {"w0": weights(8, 16, 3, 3), "w1": weights(8, 16, 3, 3), "w2": weights(6, 8, 1, 1)},
 )
 """Of the first kernel one tap meets the image, of the second three, a column."""
-SHAPES_CHANGE = {"standardised": (STANDARDISED, (2, 3, 9, 7)), "sound": (SOUND, (2, 6, 30))}
-SHAPES_CHANGE |= {
+SHAPES_CHANGE = {
+    "standardised": (STANDARDISED, (2, 3, 9, 7)),
+    "sound": (SOUND, (2, 6, 30)),
     "folded": (FOLDED, (2, 5, 24)),
     "shuffled": (SHUFFLED, (2, 16, 9, 7)),
     "pyramid": (PYRAMID, (2, 16, 9, 7)),
