@@ -74,6 +74,25 @@ def test_all_threads_are_busy_in_a_query_and_none_while_the_queue_is_empty(
     assert set(waiting) == {0}
 
 
+@pytest.mark.parametrize("window", [WarmUp(duration_s=0.1), Measure(duration_s=0.1, min_inferences=20, margin_s=0.02)])
+def test_the_load_stays_between_queries_that_follow_on_each_other(board: Sysroot, window: WarmUp | Measure) -> None:
+    """What this machine does between two of them, however slow it is, is no rest of the board."""
+    worker = job(board)
+    between: list[int] = []
+    answer = worker.answer
+
+    def watched() -> None:
+        answer()
+        between.append(busy_threads(board))
+
+    worker.answer = watched  # type: ignore[method-assign]
+    worker.carry_out(window)
+    after = busy_threads(board)
+    worker.close()
+    assert len(between) >= 2
+    assert (set(between), after) == ({4}, 0)
+
+
 def test_a_query_of_eight_images_is_as_many_inferences_as_its_batches(board: Sysroot, computing: list[int]) -> None:
     for batch_size, expected in ((1, 8), (2, 4), (4, 2), (8, 1)):
         worker = job(board, scenario=Scenario.MULTI_STREAM, batch_size=batch_size)

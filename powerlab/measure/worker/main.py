@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from array import array
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from powerlab.engine.training.ring import RingGroup
     from powerlab.measure.layers.bench import Bench
     from powerlab.measure.worker.simulated_query import SimulatedQuery
+
+_WHOLE_NETWORK = 1.0
+"""The switching of a whole network's inferences, which keep a simulated board's cores busy where they follow on each
+other: what this machine does between two of them is no rest of that board."""
 
 
 class Job:
@@ -131,7 +136,8 @@ class Job:
                 self._ring.go()
             self._try()
         begin_ns = time.monotonic_ns()
-        _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
+        with self._pace.at(_WHOLE_NETWORK):
+            _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
         return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
 
     def follow(self) -> Ready:
@@ -142,7 +148,9 @@ class Job:
 
     def measure(self, request: Measure) -> Timed:
         """Answer the queries of a timed window."""
-        starts, ends = timed_window(self.answer, request)
+        closed_loop = request.queries_per_s == 0
+        with self._pace.at(_WHOLE_NETWORK) if closed_loop else nullcontext():
+            starts, ends = timed_window(self.answer, request)
         parts = self._parts.taken(starts[0], ends[-1])
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends), parts=parts)
 
