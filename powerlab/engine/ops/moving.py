@@ -170,6 +170,16 @@ def pads_zeros(view: NodeView) -> bool:
     return zeros and all(pad >= 0 for pads in padding(view) for pad in pads)
 
 
+def zeros_around_images(view: NodeView) -> tuple[int, ...] | None:
+    """Return how many zeros a Pad node puts before all axes of images, then behind; None where it does more."""
+    if not pads_zeros(view):
+        return None
+    batch, channels, *axes = padding(view)
+    if batch != (0, 0) or channels != (0, 0):
+        return None
+    return (*(before for before, _ in axes), *(after for _, after in axes))
+
+
 def _pad(view: NodeView) -> Spec:
     return tuple(size + sum(pads) for size, pads in zip(view.shape(0), padding(view), strict=True)), view.dtype(0)
 

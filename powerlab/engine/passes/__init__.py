@@ -53,6 +53,8 @@ from powerlab.engine.passes.legalize.row_norms import lower_row_norms
 from powerlab.engine.passes.legalize.sampling import lower_sampling
 from powerlab.engine.passes.legalize.views import lower_views
 from powerlab.engine.passes.quantized.bytes import compute_in_bytes
+from powerlab.engine.passes.quantized.repeated_rounding import drop_repeated_rounding
+from powerlab.engine.passes.quantized.row_images import see_rows_as_images
 from powerlab.engine.passes.quantized.rows import flatten_rows
 from powerlab.engine.passes.simplify.channels_first import put_channels_first
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
@@ -73,7 +75,9 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_constants,
     sign_weights,
     flatten_rows,
+    see_rows_as_images,
     compute_in_bytes,
+    drop_repeated_rounding,
     fold_quantized_constants,
     drop_expands,
     expand_running_products,

@@ -43,6 +43,7 @@ CONSTANTS = {
     "pair": np.array([2, 2]),
     "byte": np.uint8(128),
     "signed": np.ones((2, 2, 3, 3), np.int8),
+    "taps": np.ones((2, 16, 1), np.int8),
     "unsigned": np.ones((2, 2, 3, 3), np.uint8),
     "columns": np.ones((4, 4), np.int8),
     "together": np.array([1, 1, -1]),
@@ -144,6 +145,29 @@ PICTURES = {
             "Reshape y.rows -> y",
         ],
     ),
+    "see_rows_as_images": (
+        [
+            "Reshape x,numbers -> n",
+            "QuantizeLinear n,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "DequantizeLinear taps,two -> v",
+            "Conv d,v -> p",
+            "Relu p -> r",
+            "Neg r -> y",
+        ],
+        "y",
+        [
+            "Reshape x,numbers -> n",
+            "Reshape n -> n.image",
+            "QuantizeLinear n.image,two,byte -> k.image",
+            "DequantizeLinear k.image,two,byte -> d.image",
+            "DequantizeLinear taps.image,two -> v.image",
+            "Conv d.image,v.image -> p.image",
+            "Relu p.image -> r.image",
+            "Reshape r.image -> r",
+            "Neg r -> y",
+        ],
+    ),
     "compute_in_bytes": (
         [
             "QuantizeLinear x,two,byte -> k",
@@ -153,6 +177,25 @@ PICTURES = {
         ],
         "y",
         ["Quantize x -> k", "QuantConv k,y.bytes,y.begin,y.multipliers, -> y"],
+    ),
+    "drop_repeated_rounding": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "Reshape d,numbers -> r",
+            "Concat r,r -> c",
+            "QuantizeLinear c,two,byte -> l",
+            "DequantizeLinear l,two,byte -> e",
+            "Neg e -> y",
+        ],
+        "y",
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "Reshape d,numbers -> r",
+            "Concat r,r -> c",
+            "Neg c -> y",
+        ],
     ),
     "fold_quantized_constants": (
         ["DequantizeLinear signed,two -> d", "Conv x,d -> y"],

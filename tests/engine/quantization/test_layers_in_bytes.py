@@ -188,12 +188,74 @@ PYRAMID = (
     {"w0": weights(8, 16, 3, 3), "w1": weights(8, 16, 3, 3), "w2": weights(6, 8, 1, 1)},
 )
 """Of the first kernel one tap meets the image, of the second three, a column."""
+VOICE = (
+    [
+        conv("x", "w0", "c0", pads=[4, 0], dilations=[2]),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        conv("r0", "w1", "c1", auto_pad="SAME_UPPER", group=16),
+        helper.make_node("Add", ["r0", "c1"], ["s"]),
+        helper.make_node("Clip", ["s", "low", "high"], ["t"]),
+        helper.make_node("MaxPool", ["t"], ["m"], kernel_shape=[3], strides=[2], pads=[1, 1]),
+        helper.make_node("AveragePool", ["t"], ["a"], kernel_shape=[2], strides=[2], count_include_pad=1),
+        helper.make_node("Concat", ["m", "a"], ["d"], axis=1),
+        helper.make_node("BatchNormalization", ["d", "gamma", "beta", "mean", "variance"], ["n"]),
+        helper.make_node("Relu", ["n"], ["r1"]),
+        conv("r1", "w2", "c2", strides=[2]),
+        helper.make_node("LeakyRelu", ["c2"], ["l"], alpha=0.2),
+        helper.make_node("GlobalAveragePool", ["l"], ["g"]),
+        conv("g", "w3", "y"),
+    ],
+    {
+        "w0": weights(16, 6, 3),
+        "w1": weights(16, 1, 4),
+        "w2": weights(20, 32, 3),
+        "w3": weights(8, 20, 1),
+        "low": np.float32(0.1),
+        "high": np.float32(2),
+        "gamma": vector(32, 0.5, 1.5),
+        "beta": vector(32, -0.3, 0.3),
+        "mean": vector(32, -0.3, 0.3),
+        "variance": vector(32, 0.5, 1.5),
+    },
+)
+"""All that may lie between convolutions of a row of pixels."""
+PADDED = (
+    [
+        helper.make_node("Pad", ["x", "pads"], ["p0"]),
+        conv("p0", "w0", "c0", strides=[2, 2], pads=[1, 0, 0, 1]),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        helper.make_node("Pad", ["r0", "pads"], ["p1"]),
+        conv("p1", "w1", "y"),
+    ],
+    {"w0": weights(16, 16, 3, 3), "w1": weights(8, 16, 3, 3), "pads": np.array([0, 0, 0, 1, 0, 0, 1, 2])},
+)
+STACKED = (
+    [
+        conv("x", "w0", "c0"),
+        conv("x", "w1", "c1", pads=[1] * 4),
+        helper.make_node("Unsqueeze", ["c0", "second"], ["u0"]),
+        helper.make_node("Unsqueeze", ["c1", "second"], ["u1"]),
+        helper.make_node("Concat", ["u0", "u1"], ["s"], axis=1),
+        helper.make_node("ReduceSum", ["s", "second"], ["t"], keepdims=0),
+        conv("t", "w2", "y"),
+    ],
+    {
+        "w0": weights(8, 16, 1, 1),
+        "w1": weights(8, 16, 3, 3),
+        "w2": weights(6, 8, 1, 1),
+        "second": np.array([1]),
+    },
+)
+"""Branches as five axes."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
+    "voice": (VOICE, (2, 6, 30)),
     "folded": (FOLDED, (2, 5, 24)),
     "shuffled": (SHUFFLED, (2, 16, 9, 7)),
     "pyramid": (PYRAMID, (2, 16, 9, 7)),
+    "padded": (PADDED, (2, 16, 9, 7)),
+    "stacked": (STACKED, (2, 16, 9, 7)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -256,6 +318,17 @@ def test_what_is_only_rounded_passes_kernels_of_bytes(tmp_path):
     assert not any("quantize_strided" in kernel for kernel in kernels)
 
 
+def test_zeros_around_an_image_become_the_padding_of_what_convolves_it(tmp_path):
+    kernels = [kernel for kernel, _ in Session(written("padded", tmp_path)[0], threads=1).steps()]
+    assert [kernel.partition("_")[0] for kernel in kernels[:3]] == ["quantize", "conv", "conv"], kernels
+
+
+def test_what_was_only_moved_is_not_rounded_again(tmp_path):
+    """Of the sum's operands, each is rounded when it is made, and the sum is rounded."""
+    kernels = [kernel for kernel, _ in Session(written("stacked", tmp_path)[0], threads=1).steps()]
+    assert sum(kernel.startswith("quantize") for kernel in kernels) == 2, kernels
+
+
 def test_taps_that_meet_only_zero_points_are_cut(tmp_path):
     session = Session(written("pyramid", tmp_path)[0], threads=1)
     pixels, multiplications = 2 * 9 * 7, (16 * 8 * 1, 16 * 8 * 3, 8 * 6)
@@ -270,6 +343,13 @@ def test_images_stay_bytes_from_end_to_end(case, tmp_path):
     assert all("_u8" in kernel or any(kernel.startswith(one) for one in in_floats) for kernel in kernels[:-1])
     assert "to_planes" in kernels[-1]
     assert not any(kernel.startswith("add_u8") for kernel in kernels), "what is joined lies in the whole already"
+
+
+def test_sounds_stay_bytes_from_end_to_end(tmp_path):
+    copied, *kernels, last = (kernel for kernel, _ in Session(written("voice", tmp_path)[0], threads=1).steps())
+    assert copied.startswith("copy")
+    assert all("_u8" in kernel for kernel in kernels)
+    assert "to_planes" in last
 
 
 def test_residuals_are_added_where_floats_compute_faster(tmp_path, monkeypatch):

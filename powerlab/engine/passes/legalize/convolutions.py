@@ -18,7 +18,7 @@ from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
-from powerlab.engine.ops.moving import padding, pads_zeros
+from powerlab.engine.ops.moving import zeros_around_images
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
 from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
@@ -132,11 +132,9 @@ def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: S
 def _without_pad(source: str, pads: tuple[int, ...], rewriter: Rewriter) -> tuple[str, tuple[int, ...]]:
     """Return the tensor before a Pad of images, and pads before all axes and behind them with what the Pad adds."""
     pad = rewriter.producer(source)
-    view = NodeView.of(rewriter.graph, pad) if pad is not None and pad.op_type == "Pad" else None
-    if pad is not None and view is not None and pads_zeros(view):
-        batch, channels, *axes = padding(view)
-        if batch == channels == (0, 0):
-            added = [before for before, _ in axes] + [after for _, after in axes]
+    if pad is not None and pad.op_type == "Pad":
+        added = zeros_around_images(NodeView.of(rewriter.graph, pad))
+        if added is not None:
             return pad.inputs[0], tuple(own + more for own, more in zip(pads, added, strict=True))
     return source, pads
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Array, Node
 from powerlab.engine.ops.convolution import conv_windows
+from powerlab.engine.ops.moving import zeros_around_images
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
 from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
@@ -83,18 +84,34 @@ def conv(network: Network, node: Node, target: Target) -> Node | None:
         return None
     view = NodeView.of(network.graph, node)
     windows = conv_windows(view)
+    x, pads = _without_pad(network, x, windows.pads_given)
     constants = _sums(network, target, x, weights, node.input(2))
     if constants is None:
         return None
     attributes = {
         "strides": windows.strides,
-        "pads": windows.pads_given,
+        "pads": pads,
         "dilations": windows.dilations,
         "group": view.integer("group", 1),
         "x_zero": network.bytes[x].zero,
         **target.attributes(),
     }
     return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
+
+
+def _without_pad(network: Network, x: str, pads: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    """Return the bytes before a Pad of images, in the same steps, and pads with what it adds."""
+    pad = network.producers.get(network.producers[x].inputs[0])
+    added = zeros_around_images(NodeView.of(network.graph, pad)) if pad is not None and pad.op_type == "Pad" else None
+    if pad is None or added is None:
+        return x, pads
+    floats, scale = pad.inputs[0], network.bytes[x]
+    inside = network.quantized(floats)
+    if inside is None or network.bytes[inside] != scale:
+        inside = network.new_bytes(f"{x}.inside", network.sizes(floats), scale)
+        attributes = {"step": scale.step, "zero": scale.zero}
+        network.added[inside] = Node("Quantize", inside, (floats,), (inside,), attributes)
+    return inside, tuple(own + more for own, more in zip(pads, added, strict=True))
 
 
 def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node | None:
