@@ -253,9 +253,9 @@ def _on_gpu(asked: _Asked, slices: int, queues: int, *, tuned: bool) -> GpuModel
     asked = replace(asked, precision="fp32") if half else asked
     choose = by_tuning(this_target()) if tuned else None
     try:
-        graph = _optimised(asked, chained=False)
+        graph = _optimised(asked, for_cores=False)
         if slices > 1:
-            graph = _part(asked, graph, slices, chained=False)
+            graph = _part(asked, graph, slices, for_cores=False)
         return GpuModel(graph, half=half, choose=choose, slices=slices, queues=queues)
     except NeedsRunError as error:
         raise PowerlabError(f"{error} On a GPU all shapes must be known before a run; use the device cpu.") from None
@@ -285,12 +285,12 @@ def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepare
     return through_cache(cache, key, planning.threads, make, lambda: is_whole(model))
 
 
-def _part(asked: _Asked, whole: Graph, slices: int, *, chained: bool = True) -> Graph:
+def _part(asked: _Asked, whole: Graph, slices: int, *, for_cores: bool = True) -> Graph:
     """Return the optimised graph for one slice of the batch that ``whole`` takes."""
     if isinstance(asked.model, Graph):
         raise PowerlabError("a graph has its batch size already; give a model's name or path to cut it into slices.")
-    part = _optimised(asked.with_shapes(slice_shapes(whole, slices)), chained=chained)
-    check_images_apart(whole, _optimised(asked.with_shapes(doubled_shapes(whole)), chained=chained))
+    part = _optimised(asked.with_shapes(slice_shapes(whole, slices)), for_cores=for_cores)
+    check_images_apart(whole, _optimised(asked.with_shapes(doubled_shapes(whole)), for_cores=for_cores))
     return part
 
 
@@ -299,7 +299,7 @@ def _tunings(tier: Tier) -> Tunings | None:
     return read_tunings(this_place(tier)) if has_tunings() else None
 
 
-def _optimised(asked: _Asked, *, chained: bool = True) -> Graph:
+def _optimised(asked: _Asked, *, for_cores: bool = True) -> Graph:
     """Return the graph to lower; a graph given as such counts as optimised."""
     model = asked.model
     if isinstance(model, Graph):
@@ -316,4 +316,4 @@ def _optimised(asked: _Asked, *, chained: bool = True) -> Graph:
         from powerlab.engine.quantization.precisions import in_precision
 
         graph = in_precision(graph, model, asked.precision)
-    return optimise(graph, chained=chained and asked.precision not in IN_16_BITS)
+    return optimise(graph, for_cores=for_cores and asked.precision not in IN_16_BITS)

@@ -31,7 +31,7 @@ LARGE = {"alexnet": 0, "densenet201": 32, "fcn5": 0, "resnet101": 32, "resnet152
 def compared(graph, *, tolerance=TOLERANCE, **choices):
     """Compare a graph on the GPU with the processor, and its bits with those of an arena full of NaN."""
     inputs = random_inputs(graph)
-    model = GpuModel(optimise(graph, chained=False), **choices)
+    model = GpuModel(optimise(graph, for_cores=False), **choices)
     found = model.run(inputs)
     model.poison()
     again = model.run(inputs)

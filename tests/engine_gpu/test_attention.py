@@ -90,7 +90,7 @@ def test_scores_that_are_read_are_made():
 
 
 def test_work_is_that_of_all_its_nodes():
-    graph = optimise(graph_of(SIZES["wide"]), chained=False)
+    graph = optimise(graph_of(SIZES["wide"]), for_cores=False)
     images, heads, queries, keys, inner, width = SIZES["wide"]
     flops = sum(one.flops for one in GpuModel(graph).work)
     assert flops >= 2 * images * heads * queries * keys * (inner + width)

@@ -36,7 +36,7 @@ def kernel(request, monkeypatch):
 
 
 def check(net, *outputs, **choices):
-    model = GpuModel(optimise(net.graph(*outputs), chained=False), **choices)
+    model = GpuModel(optimise(net.graph(*outputs), for_cores=False), **choices)
     found = model.run(net.fed())
     for name in outputs:
         np.testing.assert_allclose(found[name], net.values[name], rtol=1e-6, atol=1e-6)
@@ -118,7 +118,7 @@ def test_a_network_gives_the_bytes_of_the_processor(name):
 def test_what_has_no_kernel_in_bytes_is_refused_by_name():
     net = Quantized(4)
     x = net.conv(net.input(1, 6, 6, 6), 6, (1, 1))
-    graph = optimise(net.graph(net.floats(net.conv(x, 8, (1, 1)))), chained=False)
+    graph = optimise(net.graph(net.floats(net.conv(x, 8, (1, 1)))), for_cores=False)
     nodes = [replace(node, op_type="QuantNothing") if node.op_type == "QuantConv" else node for node in graph.nodes]
     with pytest.raises(PowerlabError, match=r"QuantNothing node .* is not supported on a GPU yet"):
         GpuModel(replace(graph, nodes=tuple(nodes)))

@@ -111,7 +111,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.passes import optimise
-graph = optimise(load_graph("squeezenet", {"x": (1, 3, 32, 32)}, None), chained=False)
+graph = optimise(load_graph("squeezenet", {"x": (1, 3, 32, 32)}, None), for_cores=False)
 model = GpuModel(graph, timeout_s=1e-6)
 for _ in range(2):
     try:

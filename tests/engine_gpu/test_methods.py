@@ -62,7 +62,7 @@ def test_three_by_three(name, residual):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_number_stays_so_where_a_convolution_clamps(name):
-    model = GpuModel(optimise(graph_of(9, 21, 3, (9, 7), pad=1), chained=False), choose=lambda *_: METHODS[name])
+    model = GpuModel(optimise(graph_of(9, 21, 3, (9, 7), pad=1), for_cores=False), choose=lambda *_: METHODS[name])
     x = RANDOM.standard_normal((2, 9, 9, 7)).astype(np.float32)
     x[1] = np.nan
     found = model.run({"x": x})["y"]

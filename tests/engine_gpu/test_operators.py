@@ -53,7 +53,7 @@ def test_places_that_a_run_gives(case, half):
     weights = onnx.numpy_helper.from_array(RANDOM.standard_normal(table).astype(np.float16).astype(np.float32), "w")
     model = helper.make_model(helper.make_graph([node], "test", [info], [made], [weights]))
     graph = load_bytes(model.SerializeToString())
-    gpu = GpuModel(optimise(graph, chained=False), half=half)
+    gpu = GpuModel(optimise(graph, for_cores=False), half=half)
     places = RANDOM.integers(-7, 7, shape)
     expected = Session(optimise(graph), 1).run({"places": places})["y"]
     np.testing.assert_array_equal(gpu.run({"places": places})["y"], expected)
@@ -79,7 +79,7 @@ def test_rows_without_any_number_are_zeros():
     graph = load_bytes(onnx_bytes(nodes, {"x": (3, 4)}, constants={"zero": np.zeros(1, np.float32)}))
     x = RANDOM.standard_normal((3, 4)).astype(np.float32)
     x[1] = -np.inf
-    found = GpuModel(optimise(graph, chained=False)).run({"x": x})["y"]
+    found = GpuModel(optimise(graph, for_cores=False)).run({"x": x})["y"]
     np.testing.assert_allclose(found, Session(optimise(graph), 1).run({"x": x})["y"], atol=1e-6)
     assert not found[1].any()
 
@@ -106,7 +106,7 @@ def test_a_function_is_precise_everywhere(name):
     node = helper.make_node(name, ["x"], ["y"])
     graph = load_bytes(onnx_bytes([node], {"x": values.shape}, opset={"Gelu": 20, "Swish": 24}.get(name, 18)))
     expected = Session(optimise(graph), 1).run({"x": values})["y"]
-    found = GpuModel(optimise(graph, chained=False)).run({"x": values})["y"]
+    found = GpuModel(optimise(graph, for_cores=False)).run({"x": values})["y"]
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
 
 
@@ -115,7 +115,7 @@ def test_waves_are_precise_far_out(name):
     """A driver's own need not be, beyond pi."""
     values = np.concatenate((RANDOM.uniform(-9999, 9999, 400), np.pi * np.arange(-30, 30) / 4)).astype(np.float32)
     graph = load_bytes(onnx_bytes([helper.make_node(name, ["x"], ["y"])], {"x": values.shape}))
-    found = GpuModel(optimise(graph, chained=False)).run({"x": values})["y"]
+    found = GpuModel(optimise(graph, for_cores=False)).run({"x": values})["y"]
     expected = {"Sin": np.sin, "Cos": np.cos}[name](values.astype(np.float64))
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-7)
 
@@ -219,7 +219,7 @@ def test_a_layer_whose_weights_are_more_than_a_kernel_sees_is_cut(monkeypatch):
     graph = load_bytes(
         onnx_bytes([helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)], {"x": (1, 32)}, constants=constants)
     )
-    program = lower(optimise(graph, chained=False), Target(largest_bytes=2048))
+    program = lower(optimise(graph, for_cores=False), Target(largest_bytes=2048))
     assert [one.kernel for one in program.dispatches].count("dense") == 3
     monkeypatch.setattr("powerlab.engine.gpu.model.lower", lambda *_, **__: program)
     compared(graph)

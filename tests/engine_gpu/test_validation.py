@@ -15,7 +15,7 @@ from powerlab.engine.passes import optimise
 
 
 def squeezenet(**choices):
-    graph = optimise(load_graph("squeezenet", {"x": (1, 3, 32, 32)}, None), chained=False)
+    graph = optimise(load_graph("squeezenet", {"x": (1, 3, 32, 32)}, None), for_cores=False)
     model = GpuModel(graph, **choices)
     return model, synthetic_inputs(model.inputs, 1, model.dtypes)
 

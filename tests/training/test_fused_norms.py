@@ -62,7 +62,7 @@ def operators(graph):
 
 
 def step_graph(network):
-    return optimise(training_step(network, "softmax_cross_entropy", optimizer_named("sgd")).graph, chained=False)
+    return optimise(training_step(network, "softmax_cross_entropy", optimizer_named("sgd")).graph, for_cores=False)
 
 
 @pytest.mark.parametrize("activation", ["Relu", "LeakyRelu", "Clip"])
@@ -100,7 +100,7 @@ def test_an_activation_that_others_read_stays():
     ]
     numbers = {name: np.ones(5, np.float32) for name in ("scale", "shift", "mean", "variance")}
     network = load_bytes(onnx_bytes(nodes, {"x": IMAGES}, constants=numbers))
-    graph = optimise(training_step(network, "mse", optimizer_named("sgd")).graph, chained=False)
+    graph = optimise(training_step(network, "mse", optimizer_named("sgd")).graph, for_cores=False)
     assert operators(fuse_norms(graph))["Clamp"] == operators(graph)["Clamp"] == 1
 
 

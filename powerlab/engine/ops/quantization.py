@@ -170,6 +170,7 @@ QUANTIZED = frozenset(
         "QuantAdd",
         "QuantConcat",
         "QuantConv",
+        "QuantLookup",
         "QuantPool",
         "QuantResize",
         "QuantScale",

@@ -53,6 +53,7 @@ from powerlab.engine.passes.legalize.row_norms import lower_row_norms
 from powerlab.engine.passes.legalize.sampling import lower_sampling
 from powerlab.engine.passes.legalize.views import lower_views
 from powerlab.engine.passes.quantized.bytes import compute_in_bytes
+from powerlab.engine.passes.quantized.lookups import look_up_functions
 from powerlab.engine.passes.quantized.repeated_rounding import drop_repeated_rounding
 from powerlab.engine.passes.quantized.row_images import see_rows_as_images
 from powerlab.engine.passes.quantized.rows import flatten_rows
@@ -78,6 +79,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     see_rows_as_images,
     compute_in_bytes,
     drop_repeated_rounding,
+    look_up_functions,
     fold_quantized_constants,
     drop_expands,
     expand_running_products,
@@ -125,30 +127,33 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
+_FOR_CORES = (look_up_functions, fuse_chains)
+"""Passes whose nodes only the processor's kernels know, in float32 and in bytes."""
+
 _FOR_OWN_KERNELS = (
     fuse_l2_norms,
     put_channels_first,
     fuse_group_norms,
     fuse_functions,
     fuse_multiply_adds,
-    fuse_chains,
+    *_FOR_CORES,
 )
 """Passes whose nodes stand for no operator of another engine."""
 
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
-def optimise(graph: Graph, *, chained: bool = True) -> Graph:
+def optimise(graph: Graph, *, for_cores: bool = True) -> Graph:
     """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
 
     Args:
         graph: as it was loaded.
-        chained: whether convolutions that follow on each other may become a Chain.
+        for_cores: whether nodes may be made that only the processor's kernels in float32 and in bytes know.
 
     Raises:
         PowerlabError: the graph needs what the engine cannot do, naming the node, or more memory than there is.
     """
-    return _rewritten(graph, [rewrite for rewrite in PASSES if chained or rewrite is not fuse_chains])
+    return _rewritten(graph, [rewrite for rewrite in PASSES if for_cores or rewrite not in _FOR_CORES])
 
 
 def optimise_for_others(graph: Graph) -> Graph:

@@ -83,7 +83,7 @@ class StepPlan:
     """
 
     def __init__(self, graph: Graph, tier: Tier, threads: int, *, in_place: bool = False) -> None:
-        lowered = fuse_norms(optimise(graph, chained=False))
+        lowered = fuse_norms(optimise(graph, for_cores=False))
         self._name, self._tier = graph.name, tier
         self._inputs, self._outputs = lowered.inputs, lowered.outputs
         prepared = prepare(lowered, tier, threads)

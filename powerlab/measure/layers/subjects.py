@@ -57,7 +57,7 @@ class InferenceSteps:
 
     def __init__(self, graph: Graph, request: LoadLayers, threads: int) -> None:
         if request.processor is Processor.GPU:
-            self._session = Session(optimise(graph, chained=False), device=GPU)
+            self._session = Session(optimise(graph, for_cores=False), device=GPU)
         else:
             self._session = Session(optimise(graph), threads=threads)
         self._inputs = synthetic_inputs(self._session.inputs, request.seed, self._session.dtypes)

@@ -197,6 +197,24 @@ PICTURES = {
             "Neg c -> y",
         ],
     ),
+    "look_up_functions": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "Sigmoid d -> g",
+            "Mul d,g -> f",
+            "QuantizeLinear f,two,byte -> l",
+            "DequantizeLinear l,two,byte -> e",
+            "DequantizeLinear signed,two -> v",
+            "Conv e,v -> y",
+        ],
+        "y",
+        [
+            "Quantize x -> k",
+            "QuantLookup k,l.table -> l",
+            "QuantConv l,y.bytes,y.begin,y.multipliers, -> y",
+        ],
+    ),
     "fold_quantized_constants": (
         ["DequantizeLinear signed,two -> d", "Conv x,d -> y"],
         "y",

@@ -158,7 +158,7 @@ def test_the_precisions_that_are_offered_are_those_of_the_processor(network, mon
 def test_steps_in_float16_are_planned_for_a_processor_that_has_it(network):
     """Which kernels there would be; the native core has them on such processors alone."""
     tier = replace(choose_tier(), halves="any", half_tile_blocks=4, half_tile_pixels=8, precision=FP16)
-    graph = optimise(load_graph(network), chained=False)
+    graph = optimise(load_graph(network), for_cores=False)
     kernels = [step.family for step in lower(graph, tier, threads=2).steps]
     assert kernels.count("conv_direct_fp16") >= 3
     assert {"narrow_blocks_fp16", "narrow_rows_fp16", "conv_direct_fp16_f32"} <= set(kernels)

@@ -247,6 +247,31 @@ STACKED = (
     },
 )
 """Branches as five axes."""
+FUNCTIONS = (
+    [
+        conv("x", "w0", "c0", pads=[1] * 4),
+        helper.make_node("HardSwish", ["c0"], ["h"]),
+        conv("h", "w1", "c1"),
+        helper.make_node("Sigmoid", ["c1"], ["i"]),
+        helper.make_node("Mul", ["c1", "i"], ["s"]),
+        conv("s", "w2", "c2", pads=[1] * 4),
+        helper.make_node("Add", ["c2", "three"], ["a"]),
+        helper.make_node("Clip", ["a", "zero", "six"], ["l"]),
+        helper.make_node("Mul", ["c2", "l"], ["m"]),
+        helper.make_node("Div", ["m", "six"], ["d"]),
+        conv("d", "w3", "y"),
+    ],
+    {
+        "w0": weights(20, 16, 3, 3),
+        "w1": weights(20, 20, 1, 1),
+        "w2": weights(20, 20, 3, 3),
+        "w3": weights(6, 20, 1, 1),
+        "three": np.float32(3),
+        "zero": np.float32(0),
+        "six": np.float32(6),
+    },
+)
+"""Three activations, two of them written out."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -256,6 +281,7 @@ SHAPES_CHANGE = {
     "pyramid": (PYRAMID, (2, 16, 9, 7)),
     "padded": (PADDED, (2, 16, 9, 7)),
     "stacked": (STACKED, (2, 16, 9, 7)),
+    "functions": (FUNCTIONS, (2, 16, 9, 7)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -299,7 +325,7 @@ def test_integers_keep_most_of_the_signal(case, tmp_path):
 
 @pytest.mark.parametrize("case", SHAPES_CHANGE)
 def test_axes_that_are_no_images_and_few_channels_are_read_right(case, tmp_path):
-    """Channels standardised or shuffled, sounds, a part that nobody reads, taps that meet zero points only."""
+    """Channels standardised, shuffled or stacked, sounds, a part that nobody reads, taps that meet zero points only."""
     path, inputs, scale = written(case, tmp_path)
     expected = run_ort(str(path), inputs, as_written=True)["y"]
     for tier in available_tiers():
@@ -321,6 +347,11 @@ def test_what_is_only_rounded_passes_kernels_of_bytes(tmp_path):
 def test_zeros_around_an_image_become_the_padding_of_what_convolves_it(tmp_path):
     kernels = [kernel for kernel, _ in Session(written("padded", tmp_path)[0], threads=1).steps()]
     assert [kernel.partition("_")[0] for kernel in kernels[:3]] == ["quantize", "conv", "conv"], kernels
+
+
+def test_a_function_of_one_tensor_is_a_table_however_it_is_written(tmp_path):
+    kernels = [kernel.partition("_")[0] for kernel, _ in Session(written("functions", tmp_path)[0], threads=1).steps()]
+    assert kernels[1:-2] == ["conv", "lookup", "conv", "lookup", "conv", "lookup", "conv"]
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):

@@ -34,7 +34,7 @@ def tune_on_gpu(args: argparse.Namespace) -> int:
     known = read_tunings(place)
     half, precision = args.precision == "fp16", "int8" if args.precision == "int8" else "fp32"
     loaded = load_graph(args.model, given_shapes(args.input_shape), batch_size=args.batch)
-    graph = optimise(in_precision(loaded, args.model, precision), chained=False)
+    graph = optimise(in_precision(loaded, args.model, precision), for_cores=False)
     found: list[ShapeTuned] = []
     with measuring() as progress:
         task = progress.add_task("tuning", total=len(tuned_layers(graph, target, half=half)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels
-from powerlab.engine.codegen.quantized.layouts import byte_fields
+from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import BYTE_BLOCK, NO_HALO, shape4
 from powerlab.engine.program.program import Tensor
@@ -51,6 +52,15 @@ def lower_quantized_scale(builder: Builder, node: Node) -> None:
     factors, shifts = (fill_channels(one, x.layout.c, x.layout.blocks, BYTE_BLOCK) for one in numbers)
     fields = byte_fields(node, out, builder.tier.byte_form)
     builder.emit("scale_shift_u8", node, out, x, weights=factors, bias=shifts, **fields)
+
+
+def lower_quantized_lookup(builder: Builder, node: Node) -> None:
+    """Lower a QuantLookup: its table goes from bytes as they are stored to such."""
+    x, out, form = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0]), builder.tier.byte_form
+    table = builder.graph.constants[node.inputs[1]]
+    if signed_bytes(form):
+        table = np.roll(table, len(table) // 2) ^ 128
+    builder.emit("lookup_u8", node, out, x, weights=table.view(np.float32), **byte_fields(node, out, form))
 
 
 def lower_quantized_resize(builder: Builder, node: Node) -> None:

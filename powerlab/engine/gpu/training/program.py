@@ -57,7 +57,7 @@ def lower_step(network: Graph, step: TrainingStep, target: Target, slices: int) 
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    graph = optimise(step.graph, chained=False)
+    graph = optimise(step.graph, for_cores=False)
     moved = {one.before: one for one in (*step.statistics, *step.update.kept)}
     data = tuple(info for info in graph.inputs if info.name not in moved)
     passes = replace(graph, inputs=data, outputs=graph.outputs[:1])

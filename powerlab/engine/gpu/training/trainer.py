@@ -180,7 +180,7 @@ class GpuTrainer:
         """Return what the model as it is now answers to a batch; it is lowered anew after each step."""
         if self._answers is None:
             now = self._network.rewritten(self._network.nodes, constants=self.weights())
-            self._answers = GpuModel(optimise(now, chained=False), slices=self._slices)
+            self._answers = GpuModel(optimise(now, for_cores=False), slices=self._slices)
         return self._answers.run(given)
 
     def poison(self) -> None:

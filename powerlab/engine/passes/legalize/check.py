@@ -81,6 +81,7 @@ _WEIGHTS = {
     "FusedVolumeConv": (1, 2),
     "Interpolate": (1, 2),
     "QuantConv": (1, 2, 3),
+    "QuantLookup": (1,),
     "QuantScale": (1, 2),
     "Recurrence": (1, 2, 3, 4),
     "ScaleShift": (1, 2),

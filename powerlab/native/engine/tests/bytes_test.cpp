@@ -401,6 +401,19 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   reference::scale_shift_bytes(x, factors, shifts, rounding, sums);
   check("scale_shift_u8", sums);
 
+  std::uint8_t results[256], stored[256];
+  const int flipped = is_signed(bytes) ? 128 : 0;
+  for (int i = 0; i < 256; ++i) {
+    results[i] = static_cast<std::uint8_t>(random.whole(0, 255));
+    stored[i ^ flipped] = static_cast<std::uint8_t>(results[i] ^ flipped);
+  }
+  step.weights = reinterpret_cast<const float*>(stored);
+  for (int i = 0; i < n * c * h * w; ++i) {
+    const int column = i % w, row = i / w % h, channel = i / w / h % c, image = i / w / h / c;
+    sums.at(image, channel, row, column) = results[x.at(image, channel, row, column)];
+  }
+  check("lookup_u8", sums);
+
   step.stride_h = random.whole(1, 3);
   step.stride_w = random.whole(1, 3);
   ByteTensor larger(n, c, h * step.stride_h, w * step.stride_w);

@@ -3,6 +3,7 @@
 #include "kernels/bytes/conv_bytes.hpp"
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/depthwise_bytes.hpp"
+#include "kernels/bytes/lookup_bytes.hpp"
 #include "kernels/bytes/matmul_bytes.hpp"
 #include "kernels/bytes/pool_bytes.hpp"
 
@@ -28,6 +29,7 @@ static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("pool_global_average_u8", "pool_global_average_u8", pool_global_average_bytes),
     POWERLAB_KERNEL("add_u8", "add_u8", add_bytes),
     POWERLAB_KERNEL("scale_shift_u8", "scale_shift_u8", scale_shift_bytes),
+    POWERLAB_KERNEL("lookup_u8", "lookup_u8", lookup_bytes),
     POWERLAB_KERNEL("quantize_blocks", "quantize_blocks_u8", quantize_blocks),
     POWERLAB_KERNEL("matmul_u8", "matmul_u8_" POWERLAB_BYTE_TILE, matmul_bytes),
     POWERLAB_KERNEL("pack_matrix_s8", "pack_matrix_s8", pack_matrix_bytes),

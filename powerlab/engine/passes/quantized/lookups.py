@@ -1,0 +1,141 @@
+"""Functions between bytes become tables: of 256 bytes there are 256 results, and a sum of many functions is one table.
+
+Whatever is computed from one dequantized tensor alone, number by number, before it is quantized again, is computed now
+for each byte: an activation that exporters wrote out, such as ``x * sigmoid(x)``, costs no more than a short one.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ops import OPERATORS
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.rewriting import Rewriter
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+
+BYTES = 256
+_MOST_NODES = 16
+"""Of a function: an activation that is written out has a handful."""
+_BY_NUMBER = frozenset(
+    {
+        "Abs",
+        "Add",
+        "Celu",
+        "Clip",
+        "Div",
+        "Elu",
+        "Erf",
+        "Exp",
+        "Gelu",
+        "HardSigmoid",
+        "HardSwish",
+        "LeakyRelu",
+        "Max",
+        "Min",
+        "Mish",
+        "Mul",
+        "Neg",
+        "Pow",
+        "Relu",
+        "Selu",
+        "Sigmoid",
+        "Softplus",
+        "Softsign",
+        "Sqrt",
+        "Sub",
+        "Swish",
+        "Tanh",
+    }
+)
+"""Operators each of whose numbers is made of those in the same place, and of constants."""
+
+
+def look_up_functions(graph: Graph) -> Graph:
+    """Return the graph with a QuantLookup wherever bytes are made of the bytes in the same places of one tensor."""
+    if all(node.op_type != "Quantize" for node in graph.nodes):
+        return graph
+    rewriter = Rewriter(graph)
+    functions = _Functions(graph)
+    nodes = [functions.as_lookup(node, rewriter) or node for node in graph.nodes]
+    return drop_dead(rewriter.finish(nodes)) if rewriter.constants else graph
+
+
+class _Functions:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._producers = graph.producers()
+        self._readers = graph.consumers()
+        self._outputs = graph.output_names()
+
+    def as_lookup(self, node: Node, rewriter: Rewriter) -> Node | None:
+        """Return the look-up in place of a Quantize; None where what it reads is no function of one tensor of bytes."""
+        if node.op_type != "Quantize":
+            return None
+        members, back = self._members(node)
+        if back is None or not members:
+            return None
+        step, zero = _scale(node)
+        table = rewriter.constant(f"{node.outputs[0]}.table", _quantized(self._values(members, back), step, zero))
+        attributes = {"zero": zero, "low": -float(zero), "high": float(BYTES - 1 - zero)}
+        return Node("QuantLookup", node.name, (back.inputs[0], table), node.outputs, attributes)
+
+    def _members(self, node: Node) -> tuple[list[Node], Node | None]:
+        """Return the nodes between a Quantize and the one Dequantize that they read, those in front first."""
+        shape, sources = self._graph.shape(node.inputs[0]), dict[str, Node]()
+        found, left = dict[str, Node](), [node.inputs[0]]
+        while left:
+            name = left.pop()
+            made_by = self._producers.get(name)
+            if self._is_number(name) or name in found:
+                continue
+            if made_by is None or name in self._outputs or self._graph.shape(name) != shape or len(found) > _MOST_NODES:
+                return [], None
+            if made_by.op_type == "Dequantize":
+                sources[made_by.inputs[0]] = made_by
+            elif made_by.op_type in _BY_NUMBER:
+                found[name] = made_by
+                left += filter(None, made_by.inputs)
+            else:
+                return [], None
+        inside = {id(node), *map(id, found.values())}
+        if len(sources) != 1 or any(id(reader) not in inside for name in found for reader in self._readers[name]):
+            return [], None
+        return [one for one in self._graph.nodes if one.outputs[0] in found], next(iter(sources.values()))
+
+    def _is_number(self, name: str) -> bool:
+        return name in self._graph.kept_constants and self._graph.tensors[name].elements == 1
+
+    def _values(self, members: list[Node], back: Node) -> NDArray[np.float32]:
+        """Return what the members make of each byte."""
+        step, zero = _scale(back)
+        every = (np.arange(BYTES) - zero).astype(np.float32) * np.float32(step)
+        known: dict[str, NDArray[np.float32]] = {}
+        for node in members:
+            given = [self._value(name, every, known) for name in node.inputs]
+            infos = (None if one is None else TensorInfo("", one.shape, one.dtype) for one in given)
+            made = TensorInfo(node.outputs[0], (BYTES,), every.dtype)
+            known |= OPERATORS[node.op_type].folded(NodeView(node, tuple(infos), tuple(given)), [made])
+        return known[members[-1].outputs[0]]
+
+    def _value(
+        self, name: str, every: NDArray[np.float32], known: dict[str, NDArray[np.float32]]
+    ) -> NDArray[np.float32] | None:
+        if not name:
+            return None
+        return self._graph.constants[name].reshape(()) if self._is_number(name) else known.get(name, every)
+
+
+def _scale(node: Node) -> tuple[float, int]:
+    """Return the step and the zero point of a Quantize or Dequantize."""
+    return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
+
+
+def _quantized(values: NDArray[np.float32], step: float, zero: int) -> NDArray[np.uint8]:
+    """Return the bytes nearest to numbers; what is no number becomes the zero point."""
+    steps = np.nan_to_num(np.rint(values / np.float32(step)), nan=0.0)
+    found: NDArray[np.uint8] = np.clip(steps + zero, 0, BYTES - 1).astype(np.uint8)
+    return found
