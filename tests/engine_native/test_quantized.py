@@ -73,7 +73,7 @@ def test_a_last_layer_stays_floats(tier):
 def test_what_has_no_kernel_stays_on_floats():
     net = Quantized(4)
     x = net.conv(net.input(1, 16, 6, 6), 32, (1, 1))
-    made = net.node("Sigmoid", (net.dequantize(x),), (1, 32, 6, 6))
+    made = net.node("Softmax", (net.dequantize(x),), (1, 32, 6, 6))
     y = net.quantize(made, 1 / 256, 0, np.zeros((1, 32, 6, 6)))
     out = net.conv(y, 8, (1, 1), quantized=False)
     kinds = operators(net.graph(out))
