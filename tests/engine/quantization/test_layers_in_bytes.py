@@ -272,6 +272,18 @@ FUNCTIONS = (
     },
 )
 """Three activations, two of them written out."""
+EXCITED = (
+    [
+        conv("x", "w0", "c0"),
+        helper.make_node("HardSwish", ["c0"], ["h"]),
+        helper.make_node("ReduceMean", ["h"], ["a"], axes=[2, 3]),
+        conv("a", "w1", "c1"),
+        helper.make_node("HardSigmoid", ["c1"], ["g"]),
+        helper.make_node("Mul", ["h", "g"], ["m"]),
+        conv("m", "w2", "y"),
+    ],
+    {"w0": weights(20, 16, 1, 1), "w1": weights(20, 20, 1, 1), "w2": weights(6, 20, 1, 1)},
+)
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -282,6 +294,7 @@ SHAPES_CHANGE = {
     "padded": (PADDED, (2, 16, 9, 7)),
     "stacked": (STACKED, (2, 16, 9, 7)),
     "functions": (FUNCTIONS, (2, 16, 9, 7)),
+    "excited": (EXCITED, (2, 16, 9, 7)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -352,6 +365,13 @@ def test_zeros_around_an_image_become_the_padding_of_what_convolves_it(tmp_path)
 def test_a_function_of_one_tensor_is_a_table_however_it_is_written(tmp_path):
     kernels = [kernel.partition("_")[0] for kernel, _ in Session(written("functions", tmp_path)[0], threads=1).steps()]
     assert kernels[1:-2] == ["conv", "lookup", "conv", "lookup", "conv", "lookup", "conv"]
+
+
+def test_a_function_that_others_read_too_stays_one(tmp_path):
+    """As in squeeze-and-excite, whose activation is averaged and scaled, and rounded only then."""
+    kernels = [kernel for kernel, _ in Session(written("excited", tmp_path)[0], threads=1).steps()]
+    assert not any(kernel.startswith("lookup") for kernel in kernels)
+    assert sum("swish" in kernel for kernel in kernels) == 1
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):
