@@ -21,6 +21,7 @@ constexpr bool kDepthwiseWords = true;
 constexpr bool kDepthwiseWords = false;
 #endif
 
+// Pixels of a tile: of 3 x 3, which keep a row of the image in registers, and of any other kernel.
 #if defined(__AVX512VNNI__) && defined(__AVX512F__)
 constexpr int kByteDepthwisePixels = 8;
 #elif defined(__AVX512F__) || defined(__aarch64__)
@@ -28,6 +29,7 @@ constexpr int kByteDepthwisePixels = 7;
 #else
 constexpr int kByteDepthwisePixels = 3;
 #endif
+constexpr int kAnyDepthwisePixels = 8;
 
 struct ByteDepthwiseTile {
   const Step* step;
@@ -182,7 +184,7 @@ static __attribute__((noinline)) void byte_depthwise_any(const ByteDepthwiseTile
 
 using ByteDepthwiseFunction = void (*)(const ByteDepthwiseTile&);
 struct ByteDepthwiseTable {
-  ByteDepthwiseFunction at[kByteDepthwisePixels];
+  ByteDepthwiseFunction at[kAnyDepthwisePixels];
 };
 template <int S, int R, int... P>
 constexpr ByteDepthwiseTable make_byte_depthwise(Indices<P...>) {
@@ -192,12 +194,13 @@ constexpr ByteDepthwiseTable make_byte_depthwise(Indices<P...>) {
 // By stride (0: any kernel) and rows.
 template <int S, int R>
 constexpr ByteDepthwiseTable kByteDepthwise =
-    make_byte_depthwise<S, R>(typename MakeIndices<kByteDepthwisePixels>::type{});
+    make_byte_depthwise<S, R>(typename MakeIndices<(S == 0 ? kAnyDepthwisePixels : kByteDepthwisePixels)>::type{});
 
 static void depthwise_bytes(const Step& s, int thread, int threads) {
   const bool square = s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == s.stride_w && s.stride_h <= 2 &&
                       s.dilation_h == 1 && s.dilation_w == 1;
-  const std::int64_t tiles = (s.out.w + kByteDepthwisePixels - 1) / kByteDepthwisePixels;
+  const int most = square ? kByteDepthwisePixels : kAnyDepthwisePixels;
+  const std::int64_t tiles = (s.out.w + most - 1) / most;
   const Range all = row_share(s.out, thread, threads);
 #if defined(__aarch64__)
   if (square && s.out.w >= kEightPixels) return depthwise_by_eights(s, all);
