@@ -1,4 +1,4 @@
-"""Functions between bytes become tables: of 256 bytes there are 256 results, and a sum of many functions is one table.
+"""Functions between bytes become tables: of 256 bytes there are 256 results, however many operators they pass through.
 
 Whatever is computed from one dequantized tensor alone, number by number, before it is quantized again, is computed now
 for each byte: an activation that exporters wrote out, such as ``x * sigmoid(x)``, costs no more than a short one.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.ops import OPERATORS
+from powerlab.engine.ops.quantization import UINT8, dequantize, quantize
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
@@ -78,8 +78,8 @@ class _Functions:
         members, back = self._members(node)
         if back is None or not members:
             return None
-        step, zero = _scale(node)
-        table = rewriter.constant(f"{node.outputs[0]}.table", _quantized(self._values(members, back), step, zero))
+        bytes_made = quantize(self._values(members, back), *_scale(node), limits=(0, BYTES - 1)).astype(UINT8)
+        table, zero = rewriter.constant(f"{node.outputs[0]}.table", bytes_made), cast("int", node.attributes["zero"])
         attributes = {"zero": zero, "low": -float(zero), "high": float(BYTES - 1 - zero)}
         return Node("QuantLookup", node.name, (back.inputs[0], table), node.outputs, attributes)
 
@@ -109,11 +109,10 @@ class _Functions:
     def _is_number(self, name: str) -> bool:
         return name in self._graph.kept_constants and self._graph.tensors[name].elements == 1
 
-    def _values(self, members: list[Node], back: Node) -> NDArray[np.float32]:
+    def _values(self, members: list[Node], back: Node) -> Array:
         """Return what the members make of each byte."""
-        step, zero = _scale(back)
-        every = (np.arange(BYTES) - zero).astype(np.float32) * np.float32(step)
-        known: dict[str, NDArray[np.float32]] = {}
+        every = dequantize(np.arange(BYTES), *_scale(back))
+        known: dict[str, Array] = {}
         for node in members:
             given = [self._value(name, every, known) for name in node.inputs]
             infos = (None if one is None else TensorInfo("", one.shape, one.dtype) for one in given)
@@ -121,21 +120,13 @@ class _Functions:
             known |= OPERATORS[node.op_type].folded(NodeView(node, tuple(infos), tuple(given)), [made])
         return known[members[-1].outputs[0]]
 
-    def _value(
-        self, name: str, every: NDArray[np.float32], known: dict[str, NDArray[np.float32]]
-    ) -> NDArray[np.float32] | None:
+    def _value(self, name: str, every: Array, known: dict[str, Array]) -> Array | None:
         if not name:
             return None
         return self._graph.constants[name].reshape(()) if self._is_number(name) else known.get(name, every)
 
 
-def _scale(node: Node) -> tuple[float, int]:
+def _scale(node: Node) -> tuple[Array, Array]:
     """Return the step and the zero point of a Quantize or Dequantize."""
-    return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
-
-
-def _quantized(values: NDArray[np.float32], step: float, zero: int) -> NDArray[np.uint8]:
-    """Return the bytes nearest to numbers; what is no number becomes the zero point."""
-    steps = np.nan_to_num(np.rint(values / np.float32(step)), nan=0.0)
-    found: NDArray[np.uint8] = np.clip(steps + zero, 0, BYTES - 1).astype(np.uint8)
-    return found
+    step, zero = cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
+    return np.asarray(step, np.float32), np.asarray(zero, np.int64)
