@@ -38,6 +38,7 @@ class Tier(Struct, frozen=True):
         byte_tile_pixels: pixels that it holds at most.
         narrow_tile_blocks: the same of narrow weights.
         narrow_tile_pixels: likewise.
+        depthwise_neighbours: pixels of a row that a dot product of its depthwise kernels adds up; 0: none does.
         pairs: the instruction set of its kernels on bfloat16, such as ``avx512bf16``; empty: there are none.
         pair_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         pair_tile_pixels: pixels that it holds at most.
@@ -60,6 +61,7 @@ class Tier(Struct, frozen=True):
     byte_tile_pixels: int = 0
     narrow_tile_blocks: int = 0
     narrow_tile_pixels: int = 0
+    depthwise_neighbours: int = 0
     pairs: str = ""
     pair_tile_blocks: int = 0
     pair_tile_pixels: int = 0

@@ -115,6 +115,7 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["byte_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->tile_pixels;
   tier["narrow_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->narrow_blocks;
   tier["narrow_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->narrow_pixels;
+  tier["depthwise_neighbours"] = bytes.empty() ? 0 : bytes.front()->depthwise_neighbours;
   const engine::PairTable* pairs = engine::pair_table(table, "bf16");
   tier["pairs"] = pairs ? pairs->name : "";
   tier["pair_tile_blocks"] = pairs ? pairs->tile_blocks : 0;

@@ -284,6 +284,38 @@ EXCITED = (
     ],
     {"w0": weights(20, 16, 1, 1), "w1": weights(20, 20, 1, 1), "w2": weights(6, 20, 1, 1)},
 )
+TOGETHER = (
+    [
+        conv("x", "w0", "c0", pads=[2] * 4, group=20),
+        conv("c0", "w1", "c1", pads=[3] * 4, strides=[2, 2], group=20),
+        conv("c1", "w2", "c2", pads=[1, 3, 1, 3], strides=[1, 2], group=20),
+        conv("c2", "w3", "c3", pads=[7] * 4, group=20),
+        conv("c3", "w4", "y"),
+    ],
+    {
+        "w0": weights(20, 1, 5, 5),
+        "w1": weights(20, 1, 7, 7),
+        "w2": weights(20, 1, 3, 7),
+        "w3": weights(20, 1, 15, 15),
+        "w4": weights(6, 20, 1, 1),
+    },
+)
+"""Depthwise kernels of which dot products add up a few taps at once."""
+ONE_BY_ONE = (
+    [
+        conv("x", "w0", "c0", pads=[1] * 4, group=20),
+        conv("c0", "w1", "c1", pads=[8, 0, 8, 0], group=20),
+        conv("c1", "w2", "c2", pads=[4] * 4, dilations=[2, 2], group=20),
+        conv("c2", "w3", "y"),
+    ],
+    {
+        "w0": weights(20, 1, 3, 3),
+        "w1": weights(20, 1, 17, 1),
+        "w2": weights(20, 1, 5, 5),
+        "w3": weights(6, 20, 1, 1),
+    },
+)
+"""Depthwise kernels whose taps are multiplied one by one, or by rows of 3."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -295,6 +327,8 @@ SHAPES_CHANGE = {
     "stacked": (STACKED, (2, 16, 9, 7)),
     "functions": (FUNCTIONS, (2, 16, 9, 7)),
     "excited": (EXCITED, (2, 16, 9, 7)),
+    "together": (TOGETHER, (2, 20, 13, 40)),
+    "one by one": (ONE_BY_ONE, (2, 20, 13, 21)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -372,6 +406,16 @@ def test_a_function_that_others_read_too_stays_one(tmp_path):
     kernels = [kernel for kernel, _ in Session(written("excited", tmp_path)[0], threads=1).steps()]
     assert not any(kernel.startswith("lookup") for kernel in kernels)
     assert sum("swish" in kernel for kernel in kernels) == 1
+
+
+@pytest.mark.parametrize(("case", "together"), [("together", 4), ("one by one", 0)])
+def test_taps_of_large_depthwise_kernels_are_multiplied_together(case, together, tmp_path, monkeypatch):
+    path = written(case, tmp_path)[0]
+    for tier in available_tiers():
+        monkeypatch.setenv(TIER_VARIABLE, tier.name)
+        kernels = [kernel for kernel, _ in Session(path, threads=1).steps()]
+        expected = together if tier.depthwise_neighbours else 0
+        assert sum("neighbours" in kernel for kernel in kernels) == expected, kernels
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):

@@ -24,6 +24,7 @@ from powerlab.engine.codegen.quantized.pack import (
     merge_byte_groups,
     pack_bytes,
     pack_depthwise_bytes,
+    pack_depthwise_neighbours,
     pack_requantization,
     products_in_16_bits,
 )
@@ -34,6 +35,9 @@ from powerlab.engine.program.program import Floats, Tensor
 from powerlab.engine.target.tiers import Tier
 
 _BLOCK_WORDS = BYTE_BLOCK // WORD_BYTES
+
+_LONGEST_KERNEL = 15
+"""Of its rows depthwise_neighbours.hpp keeps as many columns as a tile has."""
 
 
 def byte_halo(graph: Graph, node: Node) -> Halo:
@@ -94,19 +98,32 @@ def lower_quantized_conv(builder: Builder, node: Node) -> None:
 
 
 def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
-    width = builder.tier.vector_width
+    width, neighbours = builder.tier.vector_width, _neighbours(conv.shape, builder.tier)
     builder.emit(
-        "conv_depthwise_u8",
+        "conv_depthwise_u8_neighbours" if neighbours else "conv_depthwise_u8",
         conv.node,
         conv.out,
         conv.x,
         conv.residual,
         choice=Choice(algorithm="depthwise"),
-        weights=pack_depthwise_bytes(conv.weights, width),
+        weights=pack_depthwise_neighbours(conv.weights, width, neighbours)
+        if neighbours
+        else pack_depthwise_bytes(conv.weights, width),
         bias=pack_requantization(conv.begin, conv.multipliers, 1, width),
         **kernel_fields(conv.shape),
         **byte_fields(conv.node, conv.out, builder.tier.byte_form),
     )
+
+
+def _neighbours(shape: ConvShape, tier: Tier) -> int:
+    """Return how many pixels of a row depthwise kernels of a size take at once; 0: one, each multiplied by itself."""
+    neighbours = tier.depthwise_neighbours
+    if not neighbours or shape.dilations != (1, 1) or neighbours % shape.strides[1]:
+        return 0
+    if shape.kernel == (3, 3) and shape.strides[0] == shape.strides[1]:  # has tiles of its own
+        return 0
+    rows, columns = shape.kernel
+    return neighbours if neighbours // 2 < columns <= _LONGEST_KERNEL and rows <= _LONGEST_KERNEL else 0
 
 
 def _emit_direct(builder: Builder, conv: _Convolution) -> None:

@@ -142,6 +142,23 @@ def pack_depthwise_bytes(weights: Bytes, width: int) -> Floats:
     return _as_floats(np.ascontiguousarray(packed).reshape(-1).view(np.uint8))
 
 
+def pack_depthwise_neighbours(weights: Bytes, width: int, neighbours: int) -> Floats:
+    """Pack a depthwise convolution, shape (C, 1, kh, kw), as [vector][kh][group of taps][width][tap], 32 bits a lane.
+
+    Args:
+        weights: shape (C, 1, kh, kw).
+        width: channels of a vector.
+        neighbours: taps of a group, which lie beside each other in a row: 4 of 8 bits, or 2 of 16.
+    """
+    channels, _, kernel_h, kernel_w = weights.shape
+    vectors, groups = divide_up(channels, width), divide_up(kernel_w, neighbours)
+    number = np.int8 if neighbours == WORD_BYTES else np.int16
+    filled = np.zeros((vectors * width, kernel_h, groups * neighbours), number)
+    filled[:channels, :, :kernel_w] = weights[:, 0]
+    packed = filled.reshape(vectors, width, kernel_h, groups, neighbours).transpose(0, 2, 3, 1, 4)
+    return _as_floats(np.ascontiguousarray(packed).reshape(-1).view(np.uint8))
+
+
 def pack_requantization(begin: NDArray[Any], multipliers: Floats, groups: int, width: int) -> Floats:
     """Return for each vector of outputs the integers that sums begin with, as the bits of floats, then multipliers."""
     outputs = len(begin) // groups

@@ -139,6 +139,7 @@ struct ByteTable {
   const char* form;  // how weights lie, as kernels/bytes/words.hpp calls it
   std::int32_t tile_blocks, tile_pixels;
   std::int32_t narrow_blocks, narrow_pixels;  // the tile of narrow weights
+  std::int32_t depthwise_neighbours;          // pixels of a lane: kernels/bytes/depthwise_neighbours.hpp; 0: not there
   const Kernel* kernels;
   std::int32_t kernel_count;
 };

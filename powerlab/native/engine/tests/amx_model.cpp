@@ -27,9 +27,11 @@ const Kernel kModelKernels[] = {
     POWERLAB_KERNEL("quantize_matrix", "quantize_matrix_u8", quantize_matrix),
 };
 const KernelTable kModelTier = {"amx_model", kWidth, 1, 1, 0, 0, 1, nullptr, 0, nullptr};
-const ByteTable kModelBytes = {"amx_model",        "amx_model",        POWERLAB_BYTE_FORM,
-                               kByteTileBlocks<1>, kByteTilePixels<1>, kByteTileBlocks<2>,
-                               kByteTilePixels<2>, kModelKernels,      sizeof(kModelKernels) / sizeof(Kernel)};
+const ByteTable kModelBytes = {"amx_model",        "amx_model",
+                               POWERLAB_BYTE_FORM, kByteTileBlocks<1>,
+                               kByteTilePixels<1>, kByteTileBlocks<2>,
+                               kByteTilePixels<2>, 0,
+                               kModelKernels,      sizeof(kModelKernels) / sizeof(Kernel)};
 
 }  // namespace powerlab::engine::amx_model
 

@@ -146,7 +146,8 @@ Floats as_floats(const std::vector<std::uint8_t>& packed) {
 struct ByteCase {
   int n, in, out, h, w, kernel_h, kernel_w, stride, pad, dilation, groups;
   bool residual, words, floats, depthwise;
-  int narrow;  // so many products fit 16 bits
+  int narrow;       // so many products fit 16 bits
+  bool neighbours;  // of depthwise ones: pixels of a row share lanes
 };
 
 ByteCase random_case(Random& random) {
@@ -182,7 +183,10 @@ ByteCase random_deep_case(Random& random) {
 }
 
 std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
-  std::string text = std::string(bytes.name) + (c.depthwise ? " depthwise" : c.words ? " words" : " conv");
+  std::string text = std::string(bytes.name) + (c.neighbours  ? " neighbours"
+                                                : c.depthwise ? " depthwise"
+                                                : c.words     ? " words"
+                                                              : " conv");
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
     text.append(1, ' ').append(std::to_string(number));
   }
@@ -255,6 +259,27 @@ std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const By
   return packed;
 }
 
+// [vector][kernel_h][group of taps][v][tap], 32 bits for the taps of a group.
+std::vector<std::uint8_t> packed_neighbours(int v, int neighbours, const ByteCase& c,
+                                            const std::vector<std::int8_t>& weights) {
+  const int groups = (c.kernel_w + neighbours - 1) / neighbours, bytes = 4 / neighbours;
+  std::vector<std::uint8_t> packed;
+  for (int vector = 0; vector * v < c.out; ++vector) {
+    for (int group = 0; group < c.kernel_h * groups; ++group) {
+      for (int o = vector * v; o < (vector + 1) * v; ++o) {
+        for (int tap = 0; tap < neighbours; ++tap) {
+          const int ky = group / groups, kx = group % groups * neighbours + tap;
+          const int weight = o < c.out && kx < c.kernel_w
+                                 ? weights[static_cast<std::size_t>((o * c.kernel_h + ky) * c.kernel_w + kx)]
+                                 : 0;
+          for (int byte = 0; byte < bytes; ++byte) packed.push_back(static_cast<std::uint8_t>(weight >> (8 * byte)));
+        }
+      }
+    }
+  }
+  return packed;
+}
+
 void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase& c, Random& random, Report& report) {
   const int v = table.vector_width;
   const int out_h = (c.h + 2 * c.pad - (c.kernel_h - 1) * c.dilation - 1) / c.stride + 1;
@@ -283,7 +308,9 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   placed.put(x, x_zero);
   other.put(residual, 0);
   std::vector<std::uint8_t> packed;
-  if (c.depthwise) {
+  if (c.neighbours) {
+    packed = packed_neighbours(v, bytes.depthwise_neighbours, c, weights);
+  } else if (c.depthwise) {
     for (int vector = 0; vector * v < c.out; ++vector) {
       for (int tap = 0; tap < taps; ++tap) {
         for (int o = vector * v; o < (vector + 1) * v; ++o) {
@@ -308,6 +335,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     bias[static_cast<std::size_t>((vector * 2 + 1) * v + lane)] = multipliers[static_cast<std::size_t>(o)];
   }
   std::string family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
+  if (c.neighbours) family += "_neighbours";
   if (c.narrow > 1) family += "_narrow" + std::to_string(c.narrow);
   for (const int threads : {1, 2, 3}) {
     PlacedBytes out(bytes, c.n, c.out, out_h, out_w, 1);
@@ -523,6 +551,24 @@ void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, R
   }
 }
 
+// Depthwise kernels of up to 15 x 15 on images of up to several strips.
+void check_neighbours(const KernelTable& table, const ByteTable& bytes, Report& report) {
+  Random random(25);
+  for (int i = 0; i < 60 && bytes.depthwise_neighbours > 0; ++i) {
+    ByteCase c = random_case(random);
+    c.depthwise = c.neighbours = true;
+    c.words = c.floats = false;
+    c.narrow = c.dilation = 1;
+    c.in = c.out = c.groups = random.whole(2, 50);
+    c.kernel_h = random.whole(1, random.coin() ? 15 : 5);
+    c.kernel_w = random.whole(bytes.depthwise_neighbours / 2 + 1, random.coin() ? 15 : 7);
+    c.pad = random.whole(0, c.kernel_h / 2);
+    c.h = random.whole(c.kernel_h, c.kernel_h + 12);
+    c.w = random.whole(c.kernel_w, random.coin() ? c.kernel_w + 20 : 150);
+    check_conv(table, bytes, c, random, report);
+  }
+}
+
 void check_bytes(const KernelTable& table, Report& report) {
   for (const ByteTable* bytes : byte_tables(table)) {
     const int before = report.checked();
@@ -539,6 +585,7 @@ void check_bytes(const KernelTable& table, Report& report) {
       c.w = std::max(c.w, (c.kernel_w - 1) * c.dilation + 1);
       check_conv(table, *bytes, c, random, report);
     }
+    check_neighbours(table, *bytes, report);
     for (int i = 0; i < 30; ++i) check_layers(*bytes, random, report);
     for (int i = 0; i < 20; ++i) check_conversions(table, *bytes, random, report);
     for (int i = 0; i < 20; ++i) check_rows(*bytes, random, report);

@@ -3,6 +3,7 @@
 #include "kernels/bytes/conv_bytes.hpp"
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/depthwise_bytes.hpp"
+#include "kernels/bytes/depthwise_neighbours.hpp"
 #include "kernels/bytes/lookup_bytes.hpp"
 #include "kernels/bytes/matmul_bytes.hpp"
 #include "kernels/bytes/pool_bytes.hpp"
@@ -24,6 +25,9 @@ static const Kernel kByteKernels[] = {
                     conv_bytes<true, 4>),
 #endif
     POWERLAB_KERNEL("conv_depthwise_u8", "conv_depthwise_u8", depthwise_bytes),
+#if POWERLAB_NEIGHBOURS > 0
+    POWERLAB_KERNEL("conv_depthwise_u8_neighbours", "conv_depthwise_u8_neighbours", depthwise_neighbours),
+#endif
     POWERLAB_KERNEL("pool_max_u8", "pool_max_u8", pool_max_bytes),
     POWERLAB_KERNEL("pool_average_u8", "pool_average_u8", pool_average_bytes),
     POWERLAB_KERNEL("pool_global_average_u8", "pool_global_average_u8", pool_global_average_bytes),
@@ -48,6 +52,7 @@ const ByteTable kByteTable = {POWERLAB_TEXT(POWERLAB_TIER),
                               kByteTilePixels<1>,
                               kByteTileBlocks<2>,
                               kByteTilePixels<2>,
+                              POWERLAB_NEIGHBOURS,
                               kByteKernels,
                               sizeof(kByteKernels) / sizeof(kByteKernels[0])};
 

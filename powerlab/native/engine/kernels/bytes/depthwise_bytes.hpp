@@ -38,6 +38,7 @@ struct ByteDepthwiseTile {
   const float* bias;
   std::uint8_t* out;
   const std::uint8_t* residual;  // null where there is none
+  Requantize requantize;
 };
 
 // Pixels First to First + P of a row.
@@ -60,7 +61,7 @@ static inline __attribute__((always_inline)) void byte_depthwise_store_pixels(co
 template <bool S, int R, int P>
 static inline __attribute__((always_inline)) void byte_depthwise_store_as(const ByteDepthwiseTile& t,
                                                                           const IVec (&acc)[R][P]) {
-  const Requantize r = requantize_of(*t.step);
+  const Requantize r = t.requantize;
   const Vec multiplier = load_unaligned(t.bias + kWidth);
   POWERLAB_UNROLL
   for (int i = 0; i < R; ++i) {
@@ -209,6 +210,7 @@ static void depthwise_bytes(const Step& s, int thread, int threads) {
   std::int64_t in_words = -1;  // the vector whose weights these are
   ByteDepthwiseTile t;
   t.step = &s;
+  t.requantize = requantize_of(s);
   for (std::int64_t unit = all.begin, rows = 1; unit < all.end; unit += rows) {
     const Row r = row_of(unit, s.out);
     rows = square && r.y + 1 < s.out.h && unit + 1 < all.end ? 2 : 1;
