@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 
 from msgspec import Struct
@@ -19,6 +20,9 @@ _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "
 
 _IMAGE_AXES = 4
 _MATRIX_AXES = 2
+
+_LEAST_PRODUCTS = 8
+"""Of a matrix, for each number that it reads or makes: with fewer, rounding takes longer than multiplying."""
 
 
 class Layer(Struct, frozen=True):
@@ -94,7 +98,7 @@ def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
             alike = all(node.attributes.get(name, 1.0) == 1.0 for name in ("alpha", "beta"))
             found = one and alike and not node.attributes.get("transA", 0)
         case "MatMul":
-            found = one and len(graph.shape(node.inputs[1])) == 2
+            found = one and _is_worth_rounding(graph.shape(node.inputs[1]))
         case "Add":
             found = images and len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
         case "BatchNormalization":
@@ -102,6 +106,11 @@ def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
         case _:
             found = node.op_type in _OTHERS and len(inputs) == len(node.inputs)
     return found
+
+
+def _is_worth_rounding(weights: tuple[int, ...]) -> bool:
+    """Tell whether weights are a matrix of enough products; that of attention's heads to heads, say, is not."""
+    return len(weights) == _MATRIX_AXES and math.prod(weights) >= _LEAST_PRODUCTS * sum(weights)
 
 
 def _follows(node: Node, layer: Node) -> bool:

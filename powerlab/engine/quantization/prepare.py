@@ -1,40 +1,118 @@
-"""A float network as it is quantized: constants folded, batch norms in the weights before them, nothing dead.
+"""A float network as it is quantized: constants folded, batch norms and branches merged into convolutions.
 
-Source: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2.
+Sources: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2; for branches, passes/fold/branches.py.
 """
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.expand.quantized import expand_quantized
+from powerlab.engine.passes.fold.branches import Branch, merged
 from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
+_IMAGE_AXES = 4
+
 
 def prepared_for_quantization(graph: Graph) -> Graph:
     """Return a loaded graph as calibration and quantization want it; it computes the same."""
-    return drop_dead(fuse_into_producers(fold_constants(expand_quantized(graph)), _fold_batch_norm))
+    return drop_dead(fuse_into_producers(fold_constants(expand_quantized(graph)), _fold))
+
+
+def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    rules = (_fold_batch_norm, _fold_constant, _merge_branches)
+    return next((found for found in (rule(node, sole, rewriter) for rule in rules) if found), None)
 
 
 def _fold_batch_norm(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
-    graph = rewriter.graph
-    if node.op_type != "BatchNormalization" or node.attributes.get("training_mode", 0):
+    conv = sole(node.inputs[0]) if _is_scale(node, rewriter) else None
+    if conv is None or not _is_conv(conv, rewriter):
         return None
-    conv = sole(node.inputs[0])
-    constants = rewriter.constants.keys() | graph.kept_constants.keys()
-    if conv is None or conv.op_type != "Conv" or not {*filter(None, conv.inputs[1:]), *node.inputs[1:]} <= constants:
-        return None
-    gamma, beta, mean, variance = (rewriter.value(name).astype(np.float64) for name in node.inputs[1:5])
-    scale = gamma / np.sqrt(variance + NodeView.of(graph, node).number("epsilon", 1e-5))
-    bias = rewriter.value(conv.inputs[2]) if conv.input(2) else np.zeros_like(mean)
+    scale, shift = _scale_and_shift(node, rewriter)
     kept = rewriter.kept(conv.inputs[1])
+    bias = rewriter.value(conv.inputs[2]) if conv.input(2) else np.zeros_like(shift)
     factors = scale.reshape(-1, *(1,) * (len(kept.shape) - 1)).astype(np.float32)
     weight = rewriter.constant(f"{conv.inputs[1]}.folded", derived(kept, kept.shape, lambda value: value * factors))
-    shift = rewriter.constant(f"{node.outputs[0]}.bias", ((bias - mean) * scale + beta).astype(np.float32))
-    return replace(conv, inputs=(conv.inputs[0], weight, shift), outputs=node.outputs[:1]), conv
+    added = rewriter.constant(f"{node.outputs[0]}.bias", (bias * scale + shift).astype(np.float32))
+    return replace(conv, inputs=(conv.inputs[0], weight, added), outputs=node.outputs[:1]), conv
+
+
+def _fold_constant(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    """Return the convolution that adds the constant behind it, one number or one a channel, itself."""
+    if node.op_type != "Add" or sum(map(rewriter.is_constant, node.inputs)) != 1:
+        return None
+    constant, made = sorted(node.inputs, key=rewriter.is_constant, reverse=True)
+    conv, added = sole(made), rewriter.value(constant)
+    if conv is None or not _is_conv(conv, rewriter):
+        return None
+    channels = rewriter.kept(conv.inputs[1]).shape[0]
+    axes = len(rewriter.shape(made))
+    shape = (1,) * (axes - added.ndim) + added.shape
+    if len(shape) != axes or shape[1] not in (1, channels) or added.size != shape[1]:
+        return None
+    before = rewriter.value(conv.inputs[2]) if conv.input(2) else np.zeros(channels, np.float32)
+    bias = rewriter.constant(f"{node.outputs[0]}.bias", before + added.reshape(-1))
+    return replace(conv, inputs=(*conv.inputs[:2], bias), outputs=node.outputs), conv
+
+
+def _is_conv(node: Node, rewriter: Rewriter) -> bool:
+    """Tell whether a node is a convolution with weights that are known."""
+    return node.op_type == "Conv" and all(map(rewriter.is_constant, filter(None, node.inputs[1:])))
+
+
+def _is_scale(node: Node, rewriter: Rewriter) -> bool:
+    """Tell whether a node is a batch norm of numbers that are known."""
+    if node.op_type != "BatchNormalization" or node.attributes.get("training_mode", 0):
+        return False
+    return all(map(rewriter.is_constant, node.inputs[1:5]))
+
+
+def _scale_and_shift(node: Node, rewriter: Rewriter) -> tuple[Array, Array]:
+    """Return what a batch norm multiplies each channel by, and then adds."""
+    gamma, beta, mean, variance = (rewriter.value(name).astype(np.float64) for name in node.inputs[1:5])
+    scale = gamma / np.sqrt(variance + NodeView.of(rewriter.graph, node).number("epsilon", 1e-5))
+    return scale, beta - mean * scale
+
+
+def _merge_branches(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    """Return the convolution that an Add of two branches is: one layer, not two and a sum that is rounded, too."""
+    if node.op_type != "Add":
+        return None
+    found = merged(node, [_branch(sole(name), rewriter) for name in node.inputs], rewriter)
+    if found is None:
+        return None
+    wide, narrow = found.wide.node, found.narrow.node
+    inputs = (wide.inputs[0], found.weight, found.bias)
+    return replace(wide, inputs=inputs, outputs=node.outputs), wide, narrow
+
+
+def _branch(node: Node | None, rewriter: Rewriter) -> Branch | None:
+    """Return a node as a branch: a convolution of images, or a batch norm by itself."""
+    if node is None or len(rewriter.shape(node.outputs[0])) != _IMAGE_AXES:
+        return None
+    if _is_scale(node, rewriter):
+        scale, shift = _scale_and_shift(node, rewriter)
+        return Branch(node, scale.astype(np.float32), shift.astype(np.float32))
+    if not _is_conv(node, rewriter):
+        return None
+    attributes: Any = node.attributes
+    if attributes.get("auto_pad", "NOTSET") != "NOTSET" or set(attributes.get("dilations", ())) - {1}:
+        return None
+    weight = rewriter.kept(node.inputs[1])
+    return Branch(
+        node,
+        weight,
+        rewriter.value(node.inputs[2]) if node.input(2) else None,
+        kernel=cast("tuple[int, int]", tuple(weight.shape[2:])),
+        pads=tuple(attributes.get("pads", (0,) * 4))[:2],
+        strides=tuple(attributes.get("strides", (1, 1))),
+        groups=attributes.get("group", 1),
+    )

@@ -7,13 +7,14 @@ trained with such branches are often exported with them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from msgspec import Struct
 
-from powerlab.engine.ir.constants import combined
+from powerlab.engine.ir.constants import Value, combined
 from powerlab.engine.ir.graph import Array, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole
@@ -21,51 +22,82 @@ from powerlab.engine.passes.rewriting import Rewriter, Sole
 Pair = tuple[int, int]
 
 
-class _Branch(Struct, frozen=True):
-    """A branch as a convolution; of ``pads``, those above and left of the image."""
+class Branch(Struct, frozen=True):
+    """A branch as a convolution.
+
+    Attributes:
+        node: what makes it.
+        weight: shape (O, I / groups, kh, kw), or one number a channel, of a scale.
+        bias: what is added to each channel; None: nothing.
+        kernel: rows and columns.
+        pads: rows above and columns left of the image.
+        strides: down and across.
+        groups: of channels; 0: a scale, which has those of whatever it joins.
+    """
 
     node: Node
-    kernel: Pair
-    pads: Pair
-    strides: Pair
-    groups: int
+    weight: Value
+    bias: Array | None
+    kernel: Pair = (1, 1)
+    pads: Pair = (0, 0)
+    strides: Pair = (1, 1)
+    groups: int = 0
+
+
+class Merged(NamedTuple):
+    """Two branches as one convolution: the larger one's, with other weights and another bias."""
+
+    wide: Branch
+    narrow: Branch
+    weight: str
+    bias: str
 
 
 def merge_branches(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
     """Return the convolution that an Add of two branches is, and both of them; None where they are no such branches."""
     if node.op_type != "Add":
         return None
-    one, other = (_branch(sole(name), rewriter) for name in node.inputs)
+    found = merged(node, [_branch(sole(name), rewriter) for name in node.inputs], rewriter)
+    if found is None:
+        return None
+    wide, narrow = found.wide.node, found.narrow.node
+    inputs = (wide.inputs[0], found.weight, found.bias, "")
+    return Node("FusedConv", wide.name, inputs, node.outputs, wide.attributes), wide, narrow
+
+
+def merged(node: Node, branches: Sequence[Branch | None], rewriter: Rewriter) -> Merged | None:
+    """Return an Add of two branches as one convolution; None where they are no such branches."""
+    one, other = branches
     if one is None or other is None or one.node.inputs[0] != other.node.inputs[0] or one.strides != other.strides:
         return None
-    wide, narrow = (one, other) if one.kernel >= other.kernel else (other, one)
-    if wide.node.op_type != "FusedConv":
+    wide, narrow = (one, other) if (one.kernel, one.groups) >= (other.kernel, other.groups) else (other, one)
+    if not wide.groups:
         return None
     place = tuple(outer - inner for outer, inner in zip(wide.pads, narrow.pads, strict=True))
     inside = all(0 <= at <= most - least for at, most, least in zip(place, wide.kernel, narrow.kernel, strict=True))
-    if not inside or (narrow.groups not in (0, wide.groups)):
+    if not inside or narrow.groups not in (0, wide.groups):
         return None
-    weight, added = (rewriter.kept(branch.node.inputs[1]) for branch in (wide, narrow))
-    if not narrow.groups and weight.shape[0] != weight.shape[1] * wide.groups:
+    shape = wide.weight.shape
+    if not narrow.groups and shape[0] != shape[1] * wide.groups:
         return None
     put = partial(_with_added, place=place, groups=wide.groups)
-    merged = rewriter.constant(f"{node.outputs[0]}.weight", combined((weight, added), weight.shape, put))
-    bias = rewriter.constant(f"{node.outputs[0]}.bias", _bias(wide, rewriter) + _bias(narrow, rewriter))
-    inputs = (wide.node.inputs[0], merged, bias, "")
-    return Node("FusedConv", wide.node.name, inputs, node.outputs, wide.node.attributes), wide.node, narrow.node
+    weight = rewriter.constant(f"{node.outputs[0]}.weight", combined((wide.weight, narrow.weight), shape, put))
+    biases = (np.zeros(shape[0], np.float32) if branch.bias is None else branch.bias for branch in (wide, narrow))
+    return Merged(wide, narrow, weight, rewriter.constant(f"{node.outputs[0]}.bias", np.add(*biases)))
 
 
-def _branch(node: Node | None, rewriter: Rewriter) -> _Branch | None:
-    """Return a node as a branch: a plain convolution, or a scale, which has the groups of whatever it joins: 0."""
+def _branch(node: Node | None, rewriter: Rewriter) -> Branch | None:
+    """Return a node as a branch: a plain convolution, or a scale."""
     if node is None or node.op_type not in ("FusedConv", "ScaleShift") or not is_linear(node) or node.input(3):
         return None
+    weight, bias = rewriter.kept(node.inputs[1]), rewriter.value(node.inputs[2]) if node.inputs[2] else None
     if node.op_type == "ScaleShift":
-        return _Branch(node, (1, 1), (0, 0), (1, 1), 0) if len(rewriter.shape(node.inputs[0])) == 4 else None
+        return Branch(node, weight, bias) if len(rewriter.shape(node.inputs[0])) == 4 else None
     attributes: Any = node.attributes
     if attributes["dilations"] != (1, 1):
         return None
-    kernel = cast("Pair", tuple(rewriter.kept(node.inputs[1]).shape[2:]))
-    return _Branch(node, kernel, attributes["pads"][:2], attributes["strides"], attributes["group"])
+    kernel = cast("Pair", tuple(weight.shape[2:]))
+    return Branch(node, weight, bias, kernel, attributes["pads"][:2], attributes["strides"], attributes["group"])
 
 
 def _with_added(weight: Array, added: Array, *, place: tuple[int, ...], groups: int) -> Array:
@@ -78,8 +110,3 @@ def _with_added(weight: Array, added: Array, *, place: tuple[int, ...], groups: 
     top, left = place
     made[:, :, top : top + added.shape[2], left : left + added.shape[3]] += added
     return made
-
-
-def _bias(branch: _Branch, rewriter: Rewriter) -> Array:
-    name = branch.node.inputs[2]
-    return rewriter.value(name) if name else np.zeros(rewriter.kept(branch.node.inputs[1]).shape[0], np.float32)
