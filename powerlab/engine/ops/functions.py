@@ -141,6 +141,7 @@ OPERATORS: dict[str, Operator] = {
 
 KERNELS = {
     **{name: function.kernel for name, function in FUNCTIONS.items()},
+    "FakeQuantize": "fake_quantize",
     "Gelu": "gelu",
     "GeluTanh": "gelu_tanh",
     "Silu": "silu",

@@ -215,6 +215,15 @@ PICTURES = {
             "QuantConv l,y.bytes,y.begin,y.multipliers, -> y",
         ],
     ),
+    "round_as_floats": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "Softmax d -> y",
+        ],
+        "y",
+        ["FakeQuantize x -> d", "Softmax d -> y"],
+    ),
     "fold_quantized_constants": (
         ["DequantizeLinear signed,two -> d", "Conv x,d -> y"],
         "y",
@@ -332,7 +341,7 @@ PICTURES = {
         ["Add x,x -> u.part", "Add u.part,x -> u", "ScaleShift u,y.scale,y.shift -> y"],
     ),
     "lower_quantization": (
-        ["QuantizeLinear x,two,byte -> k", "DequantizeLinear k,two,byte -> y"],
+        ["QuantizeLinear x,two,byte -> k", "DequantizeLinear k,cube,byte -> y"],
         "y",
         ["Elementwise x,k.scale,k.zero_point -> k", "Elementwise k,y.scale,y.zero_point -> y"],
     ),

@@ -39,7 +39,7 @@ _Steps = tuple[float, int]
 
 def drop_repeated_rounding(graph: Graph) -> Graph:
     """Return the graph without pairs of quantization and its reverse that change no number."""
-    if not any(_quantizes(node) for node in graph.nodes):
+    if not any(quantizes(node) for node in graph.nodes):
         return graph
     producers = graph.producers()
     outputs = graph.output_names()
@@ -47,28 +47,30 @@ def drop_repeated_rounding(graph: Graph) -> Graph:
     same: dict[str, str] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        steps = _steps(graph, node) if _dequantizes(node) else _steps_kept(node, on_steps)
+        steps = steps_of(graph, node) if dequantizes(node) else _steps_kept(node, on_steps)
         if steps is not None:
             on_steps.update(dict.fromkeys(filter(None, node.outputs), steps))
-        before = producers.get(node.inputs[0]) if _dequantizes(node) else None
-        if before is not None and steps is not None and _quantizes(before) and node.outputs[0] not in outputs:
+        before = producers.get(node.inputs[0]) if dequantizes(node) else None
+        if before is not None and steps is not None and quantizes(before) and node.outputs[0] not in outputs:
             floats = before.inputs[0]
-            if on_steps.get(floats) == steps == _steps(graph, before):
+            if on_steps.get(floats) == steps == steps_of(graph, before):
                 same[node.outputs[0]] = same.get(floats, floats)
                 continue
         nodes.append(node.renamed(same, node.name) if same else node)
     return drop_dead(graph.rewritten(nodes)) if same else graph
 
 
-def _quantizes(node: Node) -> bool:
+def quantizes(node: Node) -> bool:
+    """Tell whether a node makes integers of floats."""
     return node.op_type in ("QuantizeLinear", "Quantize")
 
 
-def _dequantizes(node: Node) -> bool:
+def dequantizes(node: Node) -> bool:
+    """Tell whether a node makes floats of integers."""
     return node.op_type in ("DequantizeLinear", "Dequantize")
 
 
-def _steps(graph: Graph, node: Node) -> _Steps | None:
+def steps_of(graph: Graph, node: Node) -> _Steps | None:
     """Return the steps of a node that quantizes or dequantizes; None where they are not the same for all numbers."""
     if "step" in node.attributes:
         return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])

@@ -117,6 +117,8 @@ void check_functions(const KernelTable& table, Random& random, Report& report) {
            Case{"gelu", [](double v) { return v * (1 + std::erf(v * std::sqrt(0.5))) / 2; }},
            Case{"hard_sigmoid", [](double v) { return std::clamp(0.25 * v + 0.5, 0.0, 1.0); }},
            Case{"hard_swish", [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); }},
+           Case{"fake_quantize",  // float32 as the kernel has it: what lies in the middle between two steps matters
+                [](double v) { return std::nearbyint(std::clamp(v / 0.25, -0.5, 254.5)) * 0.25; }},
            Case{"elu", [](double v) { return v < 0 ? 0.25 * std::expm1(v) : v; }},
        }) {
     reference::Tensor out(x.n, x.c, x.h, x.w);

@@ -88,6 +88,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("hard_sigmoid", "hard_sigmoid_f32", function<hard_sigmoid_of>),
     POWERLAB_KERNEL("hard_swish", "hard_swish_f32", function<hard_swish_of>),
     POWERLAB_KERNEL("elu", "elu_f32", function<elu_of>),
+    POWERLAB_KERNEL("fake_quantize", "fake_quantize_f32", function<fake_quantize_of>),
     POWERLAB_KERNEL("abs", "abs_f32", function<abs_of>),
     POWERLAB_KERNEL("acos", "acos_f32", function<acos_of>),
     POWERLAB_KERNEL("acosh", "acosh_f32", function<acosh_of>),
