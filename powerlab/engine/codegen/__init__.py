@@ -54,6 +54,7 @@ from powerlab.engine.codegen.quantized.layers import (
     lower_quantized_pool,
     lower_quantized_resize,
     lower_quantized_scale,
+    lower_quantized_slice,
     lower_quantized_view,
 )
 from powerlab.engine.codegen.quantized.layouts import word_tensors
@@ -155,6 +156,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "QuantPool": lower_quantized_pool,
     "QuantResize": lower_quantized_resize,
     "QuantScale": lower_quantized_scale,
+    "QuantSlice": lower_quantized_slice,
     "QuantView": lower_quantized_view,
     "Quantize": lower_quantize,
     "Recurrence": lower_recurrence,

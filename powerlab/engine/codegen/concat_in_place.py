@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Graph, Node
-from powerlab.engine.program.layout import NO_HALO, Halo
+from powerlab.engine.program.layout import BYTE_BLOCK, NO_HALO, Halo
 from powerlab.engine.program.operand import Element, element_of
 
 
@@ -25,10 +25,10 @@ class Place(Struct, frozen=True):
 def joins_blocks(graph: Graph, node: Node, width: int) -> bool:
     """Tell whether a Concat joins channels of images and every operand begins with a new block of ``width``.
 
-    Blocks of bytes are the same in every tier, and a QuantConcat always joins them.
+    Blocks of bytes are the same in every tier.
     """
     if node.op_type == "QuantConcat":
-        return True
+        return all(graph.shape(name)[1] % BYTE_BLOCK == 0 for name in node.inputs[:-1])
     axis, rank = int(number(node, "axis")), len(graph.shape(node.outputs[0]))
     floats = element_of(graph.tensors[node.outputs[0]].dtype) is Element.FLOAT
     return (

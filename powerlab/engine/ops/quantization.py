@@ -174,6 +174,7 @@ QUANTIZED = frozenset(
         "QuantPool",
         "QuantResize",
         "QuantScale",
+        "QuantSlice",
         "QuantView",
         "Quantize",
     }

@@ -55,6 +55,7 @@ from powerlab.engine.passes.legalize.views import lower_views
 from powerlab.engine.passes.quantized.bytes import compute_in_bytes
 from powerlab.engine.passes.quantized.fake_quantization import round_as_floats
 from powerlab.engine.passes.quantized.lookups import look_up_functions
+from powerlab.engine.passes.quantized.moved_channels import move_bytes
 from powerlab.engine.passes.quantized.repeated_rounding import drop_repeated_rounding
 from powerlab.engine.passes.quantized.row_images import see_rows_as_images
 from powerlab.engine.passes.quantized.rows import flatten_rows
@@ -81,6 +82,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     compute_in_bytes,
     drop_repeated_rounding,
     look_up_functions,
+    move_bytes,
     round_as_floats,
     fold_quantized_constants,
     drop_expands,
@@ -129,7 +131,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-_FOR_CORES = (look_up_functions, round_as_floats, fuse_chains)
+_FOR_CORES = (look_up_functions, move_bytes, round_as_floats, fuse_chains)
 """Passes whose nodes only the processor's kernels know, in float32 and in bytes."""
 
 _FOR_OWN_KERNELS = (

@@ -215,6 +215,29 @@ PICTURES = {
             "QuantConv l,y.bytes,y.begin,y.multipliers, -> y",
         ],
     ),
+    "move_bytes": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "Slice d,begin,end -> c",
+            "QuantizeLinear c,two,byte -> l",
+            "DequantizeLinear l,two,byte -> e",
+            "Concat e,d -> h",
+            "QuantizeLinear h,two,byte -> i",
+            "DequantizeLinear i,two,byte -> f",
+            "GlobalAveragePool f -> p",
+            "QuantizeLinear p,two,byte -> t",
+            "DequantizeLinear t,two,byte -> y",
+        ],
+        "y",
+        [
+            "Quantize x -> k",
+            "QuantSlice k -> c.bytes",
+            "QuantConcat c.bytes,k -> h.bytes",
+            "QuantPool h.bytes -> t",
+            "Dequantize t -> y",
+        ],
+    ),
     "round_as_floats": (
         [
             "QuantizeLinear x,two,byte -> k",

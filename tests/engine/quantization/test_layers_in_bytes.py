@@ -316,6 +316,27 @@ ONE_BY_ONE = (
     },
 )
 """Depthwise kernels whose taps are multiplied one by one, or by rows of 3."""
+CUT_AND_JOINED = (
+    [
+        conv("x", "w4", "c4"),
+        helper.make_node("Split", ["c4", "sizes"], ["s0", "s1", "s2"], axis=1),
+        conv("s0", "w0", "c0"),
+        conv("s1", "w1", "c1", pads=[1] * 4, group=13),
+        helper.make_node("Relu", ["c1"], ["r1"]),
+        conv("s2", "w2", "c2"),
+        helper.make_node("Concat", ["c0", "r1", "c2"], ["j"], axis=1),
+        conv("j", "w3", "y", pads=[1] * 4),
+    ],
+    {
+        "sizes": np.array([21, 13, 6], np.int64),
+        "w0": weights(19, 21, 1, 1),
+        "w1": weights(13, 1, 3, 3),
+        "w2": weights(5, 6, 1, 1),
+        "w3": weights(6, 37, 3, 3),
+        "w4": weights(40, 16, 1, 1),
+    },
+)
+"""Channels that begin anywhere in a block."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -328,6 +349,7 @@ SHAPES_CHANGE = {
     "functions": (FUNCTIONS, (2, 16, 9, 7)),
     "excited": (EXCITED, (2, 16, 9, 7)),
     "together": (TOGETHER, (2, 20, 13, 40)),
+    "cut and joined": (CUT_AND_JOINED, (2, 16, 9, 7)),
     "one by one": (ONE_BY_ONE, (2, 20, 13, 21)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
@@ -416,6 +438,12 @@ def test_taps_of_large_depthwise_kernels_are_multiplied_together(case, together,
         kernels = [kernel for kernel, _ in Session(path, threads=1).steps()]
         expected = together if tier.depthwise_neighbours else 0
         assert sum("neighbours" in kernel for kernel in kernels) == expected, kernels
+
+
+def test_channels_are_cut_and_joined_as_bytes(tmp_path):
+    kernels = [kernel for kernel, _ in Session(written("cut and joined", tmp_path)[0], threads=1).steps()]
+    assert sum(kernel.startswith("move_channels_u8") for kernel in kernels) == 6, kernels
+    assert not any(kernel.startswith(("move_channels_f32", "dequantize")) for kernel in kernels[:-2]), kernels
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
 from powerlab.engine.ir.graph import Node
@@ -34,6 +35,13 @@ def lower_quantize(builder: Builder, node: Node) -> None:
 def lower_quantized_concat(builder: Builder, node: Node) -> None:
     """Lower a QuantConcat: what does not lie in the whole already is copied there."""
     out, first_block = builder.new_bytes(node.outputs[0]), 0
+    if not joins_blocks(builder.graph, node, BYTE_BLOCK):
+        first = 0
+        for name in node.inputs:
+            x = builder.byte_tensor(name)
+            _move_channels(builder, node, (out, first), (x, 0), x.layout.c)
+            first += x.layout.c
+        return
     for name in node.inputs:
         x = builder.byte_tensor(name)
         layout = replace(out.layout, c=x.layout.c, blocks=x.layout.blocks)
@@ -43,6 +51,18 @@ def lower_quantized_concat(builder: Builder, node: Node) -> None:
             fields = {**byte_fields(node, part, builder.tier.byte_form), "numbers": [zero, 0, zero], "beta": 1.0}
             builder.emit("add_u8", node, part, x, **fields)
         first_block += x.layout.blocks
+
+
+def lower_quantized_slice(builder: Builder, node: Node) -> None:
+    """Lower a QuantSlice: some channels of an image."""
+    x, out = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0])
+    _move_channels(builder, node, (out, 0), (x, int(number(node, "first"))), out.layout.c)
+
+
+def _move_channels(builder: Builder, node: Node, to: tuple[Tensor, int], x: tuple[Tensor, int], count: int) -> None:
+    """Append the step that moves channels of one tensor to those of another, from the numbers beside them on."""
+    fields = byte_fields(node, to[0], builder.tier.byte_form)
+    builder.emit("move_channels_u8", node, to[0], x[0], **{**fields, "numbers": [x[1], to[1], count]})
 
 
 def lower_quantized_scale(builder: Builder, node: Node) -> None:

@@ -374,6 +374,34 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   }
 }
 
+// Some channels of one image to some of another, the others of which stay.
+void check_moves(const ByteTable& bytes, Random& random, Report& report) {
+  const int n = random.whole(1, 2), h = random.whole(1, 5), w = random.whole(1, 9);
+  ByteTensor x(n, random.whole(1, 70), h, w), y(n, random.whole(1, 70), h, w);
+  fill(x, random);
+  fill(y, random);
+  const int from = random.whole(0, x.c - 1), to = random.whole(0, y.c - 1);
+  const int count = random.whole(1, std::min(x.c - from, y.c - to));
+  PlacedBytes placed(bytes, n, x.c, h, w, random.whole(0, 1)), out(bytes, n, y.c, h, w, 0);
+  placed.put(x, 0);
+  out.put(y, 0);
+  for (int i = 0; i < n * count * h * w; ++i) {
+    const int column = i % w, row = i / w % h, channel = i / w / h % count, image = i / w / h / count;
+    const std::size_t at = static_cast<std::size_t>(((image * y.c + to + channel) * h + row) * w + column);
+    y.values[at] = static_cast<std::uint8_t>(x.at(image, from + channel, row, column));
+  }
+  Step step{};
+  step.x = placed.view;
+  step.out = out.view;
+  step.numbers[0] = from;
+  step.numbers[1] = to;
+  step.numbers[2] = count;
+  run_kernel(bytes, "move_channels_u8", step, random.whole(1, 3));
+  std::string name = std::string(bytes.name) + " move_channels_u8";
+  for (const int number : {x.c, from, y.c, to, count}) name.append(1, ' ').append(std::to_string(number));
+  report.check(name, out.different(y), 0);
+}
+
 void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   const int n = random.whole(1, 2), c = random.whole(1, 50), h = random.whole(3, 12), w = random.whole(3, 20);
   ByteTensor x(n, c, h, w), y(n, c, h, w);
@@ -586,6 +614,7 @@ void check_bytes(const KernelTable& table, Report& report) {
       check_conv(table, *bytes, c, random, report);
     }
     check_neighbours(table, *bytes, report);
+    for (int i = 0; i < 60; ++i) check_moves(*bytes, random, report);
     for (int i = 0; i < 30; ++i) check_layers(*bytes, random, report);
     for (int i = 0; i < 20; ++i) check_conversions(table, *bytes, random, report);
     for (int i = 0; i < 20; ++i) check_rows(*bytes, random, report);

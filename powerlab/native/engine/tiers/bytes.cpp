@@ -6,6 +6,7 @@
 #include "kernels/bytes/depthwise_neighbours.hpp"
 #include "kernels/bytes/lookup_bytes.hpp"
 #include "kernels/bytes/matmul_bytes.hpp"
+#include "kernels/bytes/move_channels_bytes.hpp"
 #include "kernels/bytes/pool_bytes.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -34,6 +35,7 @@ static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("add_u8", "add_u8", add_bytes),
     POWERLAB_KERNEL("scale_shift_u8", "scale_shift_u8", scale_shift_bytes),
     POWERLAB_KERNEL("lookup_u8", "lookup_u8", lookup_bytes),
+    POWERLAB_KERNEL("move_channels_u8", "move_channels_u8", move_channels_bytes),
     POWERLAB_KERNEL("quantize_blocks", "quantize_blocks_u8", quantize_blocks),
     POWERLAB_KERNEL("matmul_u8", "matmul_u8_" POWERLAB_BYTE_TILE, matmul_bytes),
     POWERLAB_KERNEL("pack_matrix_s8", "pack_matrix_s8", pack_matrix_bytes),
