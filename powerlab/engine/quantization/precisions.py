@@ -11,7 +11,7 @@ from powerlab.engine.quantization.calibrate import Calibration, calibrate, image
 from powerlab.engine.quantization.equalize import equalized
 from powerlab.engine.quantization.kept import keep_calibration, kept_calibration
 from powerlab.engine.quantization.prepare import prepared_for_quantization
-from powerlab.engine.quantization.quantize import Options, quantize_graph
+from powerlab.engine.quantization.quantize import Options, is_calibrated, quantize_graph
 from powerlab.engine.quantization.weights import with_rounded_weights
 from powerlab.engine.target.tiers import choose_tier
 
@@ -49,7 +49,8 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
 
 def _calibration(graph: Graph, prepared: Graph, model: str | Path) -> Calibration:
     kept = kept_calibration(model, image_shapes(graph))
-    if kept is not None:
+    # One by random numbers may be of a powerlab that prepared the network otherwise: it is made anew.
+    if kept is not None and not (kept.random and not is_calibrated(prepared, kept)):
         return kept
     made = calibrate(_of_one_image(graph, prepared, model))
     keep_calibration(model, made)

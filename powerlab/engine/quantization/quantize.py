@@ -117,7 +117,7 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
     found = layers_of(graph, attention=options.attention)
     layers = tuple(layer for layer in found if layer.name not in options.floats)
     sources = quantized_tensors(graph, layers)
-    missing = sorted({name for names in sources.values() for name in names} - calibration.ranges.keys())
+    missing = _without_range(sources, calibration)
     if missing:
         raise PowerlabError(
             f"the calibration does not know the tensor {quoted(missing[0])}; calibrate this model anew."
@@ -148,6 +148,15 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
     quantized = drop_dead(state.rewriter.finish(state.nodes))
     seen_as = {layer.output: state.read_as.get(layer.output, layer.output) for layer in layers}
     return Quantized(quantized, layers, seen_as)
+
+
+def is_calibrated(graph: Graph, calibration: Calibration) -> bool:
+    """Tell whether a calibration knows all tensors of a network that its layers make quantized."""
+    return not _without_range(quantized_tensors(graph, layers_of(graph)), calibration)
+
+
+def _without_range(sources: Mapping[str, tuple[str, ...]], calibration: Calibration) -> list[str]:
+    return sorted({name for names in sources.values() for name in names} - calibration.ranges.keys())
 
 
 def _exact(state: _State, tensor: str) -> str:

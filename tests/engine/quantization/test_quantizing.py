@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from engine_models import run_ort
+from msgspec.structs import replace
 from quantized_models import model_bytes
 from trained import SIZE, answers_of, pictures
 
@@ -15,8 +16,8 @@ from powerlab.engine import Session
 from powerlab.engine.codegen.quantized.pack import products_in_16_bits
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import onnx_bytes, write_onnx
-from powerlab.engine.quantization.calibrate import calibrate, random_batches
-from powerlab.engine.quantization.kept import keep_calibration
+from powerlab.engine.quantization.calibrate import calibrate, image_shapes, random_batches
+from powerlab.engine.quantization.kept import keep_calibration, kept_calibration
 from powerlab.engine.quantization.methods import METHODS
 from powerlab.engine.quantization.precisions import in_precision
 from powerlab.engine.quantization.prepare import prepared_for_quantization
@@ -161,6 +162,23 @@ def test_a_session_in_int8_keeps_its_calibration(trained, tmp_path, monkeypatch)
     np.testing.assert_array_equal(first, again)
     kept[0].write_text("{}")
     with pytest.raises(PowerlabError, match="is no calibration"):
+        Session(trained, threads=1, precision="int8")
+
+
+def test_a_random_calibration_that_lacks_a_tensor_is_made_anew_and_one_by_data_refused(trained, tmp_path, monkeypatch):
+    """As an older powerlab kept it, which prepared the network otherwise."""
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    images, _ = pictures(BATCH, 6)
+    first = Session(trained, threads=1, precision="int8").run({"x": images})["y"]
+    shapes = image_shapes(load_graph(trained))
+    made = kept_calibration(trained, shapes)
+    lacking = {name: span for name, span in made.ranges.items() if name != "x"}
+    keep_calibration(trained, replace(made, ranges=lacking))
+    again = Session(trained, threads=1, precision="int8").run({"x": images})["y"]
+    np.testing.assert_array_equal(first, again)
+    assert kept_calibration(trained, shapes).ranges == made.ranges
+    keep_calibration(trained, replace(made, ranges=lacking, random=False))
+    with pytest.raises(PowerlabError, match="calibrate this model anew"):
         Session(trained, threads=1, precision="int8")
 
 
