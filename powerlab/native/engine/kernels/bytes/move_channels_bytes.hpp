@@ -9,6 +9,25 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// Bytes of two blocks, from where two others say; 0 where these say 128.
+static inline __attribute__((always_inline)) Block bytes_of_two(Block low, Block high, Block from_low,
+                                                                Block from_high) {
+#if defined(__SSE4_1__)
+  return (Block)_mm_or_si128(_mm_shuffle_epi8((__m128i)low, (__m128i)from_low),
+                             _mm_shuffle_epi8((__m128i)high, (__m128i)from_high));
+#elif defined(__aarch64__)
+  return (Block)(vqtbl1q_u8((uint8x16_t)low, (uint8x16_t)from_low) |
+                 vqtbl1q_u8((uint8x16_t)high, (uint8x16_t)from_high));
+#else
+  Block found{};
+  for (int i = 0; i < kBlockBytes; ++i) {
+    if (from_low[i] < kBlockBytes) found[i] = low[from_low[i]];
+    if (from_high[i] < kBlockBytes) found[i] = high[from_high[i]];
+  }
+  return found;
+#endif
+}
+
 // What a block of out takes from x: bytes [begin, end), from channel `from` on.
 struct MovedBytes {
   int begin, end;
@@ -22,14 +41,17 @@ static void move_bytes_row(const std::uint8_t* x, std::int64_t plane, std::uint8
   const int first = static_cast<int>(moved.from % kBlockBytes);
   const std::uint8_t* low = x + moved.from / kBlockBytes * plane;
   const std::uint8_t* high = first + moved.end - moved.begin > kBlockBytes ? low + plane : low;
-  Block from{}, own{};
-  for (int i = moved.begin; i < moved.end; ++i) {
-    from[i] = static_cast<Stored>(i - moved.begin + first);
-    own[i] = static_cast<Stored>(-1);
+  Block from_low, from_high, kept;
+  for (int i = 0; i < kBlockBytes; ++i) {
+    const bool is_moved = i >= moved.begin && i < moved.end;
+    const int at = i - moved.begin + first;
+    from_low[i] = static_cast<Stored>(is_moved && at < kBlockBytes ? at : 128);
+    from_high[i] = static_cast<Stored>(is_moved && at >= kBlockBytes ? at - kBlockBytes : 128);
+    kept[i] = static_cast<Stored>(is_moved ? 0 : -1);
   }
   for (std::int64_t i = 0; i < pixels * kBlockBytes; i += kBlockBytes) {
-    const Block found = __builtin_shuffle(load_block(low + i), load_block(high + i), from);
-    store_block(out + i, (found & own) | (load_block(out + i) & ~own));
+    const Block found = bytes_of_two(load_block(low + i), load_block(high + i), from_low, from_high);
+    store_block(out + i, found | (load_block(out + i) & kept));
   }
 }
 
