@@ -50,7 +50,7 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
 def _calibration(graph: Graph, prepared: Graph, model: str | Path) -> Calibration:
     kept = kept_calibration(model, image_shapes(graph))
     # One by random numbers may be of a powerlab that prepared the network otherwise: it is made anew.
-    if kept is not None and not (kept.random and not is_calibrated(prepared, kept)):
+    if kept is not None and (not kept.random or is_calibrated(prepared, kept)):
         return kept
     made = calibrate(_of_one_image(graph, prepared, model))
     keep_calibration(model, made)

@@ -5,7 +5,7 @@ Sources: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2; for branch
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -106,12 +106,10 @@ def _branch(node: Node | None, rewriter: Rewriter) -> Branch | None:
     attributes: Any = node.attributes
     if attributes.get("auto_pad", "NOTSET") != "NOTSET" or set(attributes.get("dilations", ())) - {1}:
         return None
-    weight = rewriter.kept(node.inputs[1])
     return Branch(
         node,
-        weight,
+        rewriter.kept(node.inputs[1]),
         rewriter.value(node.inputs[2]) if node.input(2) else None,
-        kernel=cast("tuple[int, int]", tuple(weight.shape[2:])),
         pads=tuple(attributes.get("pads", (0,) * 4))[:2],
         strides=tuple(attributes.get("strides", (1, 1))),
         groups=attributes.get("group", 1),

@@ -29,7 +29,6 @@ class Branch(Struct, frozen=True):
         node: what makes it.
         weight: shape (O, I / groups, kh, kw), or one number a channel, of a scale.
         bias: what is added to each channel; None: nothing.
-        kernel: rows and columns.
         pads: rows above and columns left of the image.
         strides: down and across.
         groups: of channels; 0: a scale, which has those of whatever it joins.
@@ -38,10 +37,14 @@ class Branch(Struct, frozen=True):
     node: Node
     weight: Value
     bias: Array | None
-    kernel: Pair = (1, 1)
     pads: Pair = (0, 0)
     strides: Pair = (1, 1)
     groups: int = 0
+
+    @property
+    def kernel(self) -> Pair:
+        """Return the rows and columns of its window."""
+        return cast("Pair", tuple(self.weight.shape[2:])) if self.groups else (1, 1)
 
 
 class Merged(NamedTuple):
@@ -96,8 +99,7 @@ def _branch(node: Node | None, rewriter: Rewriter) -> Branch | None:
     attributes: Any = node.attributes
     if attributes["dilations"] != (1, 1):
         return None
-    kernel = cast("Pair", tuple(weight.shape[2:]))
-    return Branch(node, weight, bias, kernel, attributes["pads"][:2], attributes["strides"], attributes["group"])
+    return Branch(node, weight, bias, attributes["pads"][:2], attributes["strides"], attributes["group"])
 
 
 def _with_added(weight: Array, added: Array, *, place: tuple[int, ...], groups: int) -> Array:

@@ -16,18 +16,19 @@ def round_as_floats(graph: Graph) -> Graph:
     if not any(quantizes(node) for node in graph.nodes):
         return graph
     producers, readers, outputs = graph.producers(), graph.consumers(), graph.output_names()
-    nodes = list[Node]()
-    for node in graph.nodes:
+
+    def rounded(node: Node) -> Node:
+        """Return the FakeQuantize in place of a node that reverses a quantization; any other node as it is."""
         before = producers.get(node.inputs[0]) if dequantizes(node) else None
-        steps = steps_of(graph, node) if before is not None and quantizes(before) else None
-        if before is None or steps is None or steps != steps_of(graph, before):
-            nodes.append(node)
-            continue
-        whole, floats = node.inputs[0], before.inputs[0]
+        if before is None or not quantizes(before):
+            return node
+        whole, floats, steps = node.inputs[0], before.inputs[0], steps_of(graph, node)
         is_whole_read = whole in outputs or not all(map(dequantizes, readers[whole]))
-        if is_whole_read or {graph.tensors[name].dtype for name in (floats, node.outputs[0])} != {FLOAT32}:
-            nodes.append(node)
-            continue
-        step, zero = steps
-        nodes.append(Node("FakeQuantize", node.name, (floats,), node.outputs, {"alpha": step, "beta": float(zero)}))
+        are_floats = {graph.tensors[name].dtype for name in (floats, node.outputs[0])} == {FLOAT32}
+        if steps is None or steps != steps_of(graph, before) or is_whole_read or not are_floats:
+            return node
+        numbers = {"alpha": steps[0], "beta": float(steps[1])}
+        return Node("FakeQuantize", node.name, (floats,), node.outputs, numbers)
+
+    nodes = [rounded(node) for node in graph.nodes]
     return drop_dead(graph.rewritten(nodes)) if nodes != list(graph.nodes) else graph

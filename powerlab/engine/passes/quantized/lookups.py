@@ -14,6 +14,7 @@ from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.ops import OPERATORS
 from powerlab.engine.ops.quantization import UINT8, dequantize, quantize
 from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.quantized.scales import byte_steps
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
@@ -128,5 +129,5 @@ class _Functions:
 
 def _scale(node: Node) -> tuple[Array, Array]:
     """Return the step and the zero point of a Quantize or Dequantize."""
-    step, zero = cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
+    step, zero = byte_steps(node)
     return np.asarray(step, np.float32), np.asarray(zero, np.int64)

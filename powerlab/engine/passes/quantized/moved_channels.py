@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.moving import concat_axis, slices, split_axis, split_sizes
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.quantized.scales import byte_steps
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
@@ -128,7 +129,7 @@ class _Moves:
 
 def _bytes(name: str, node: Node) -> _Bytes:
     """Return bytes with the steps of a Quantize or Dequantize."""
-    return _Bytes(name, cast("float", node.attributes["step"]), cast("int", node.attributes["zero"]))
+    return _Bytes(name, *byte_steps(node))
 
 
 def _between(own: _Bytes, wanted: _Bytes) -> dict[str, object]:

@@ -6,10 +6,8 @@ what comes out of these lies on the steps of what went in.
 
 from __future__ import annotations
 
-from typing import cast
-
 from powerlab.engine.ir.graph import Graph, Node
-from powerlab.engine.passes.quantized.scales import tensor_scale
+from powerlab.engine.passes.quantized.scales import byte_steps, tensor_scale
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 _KEEP_NUMBERS = frozenset(
@@ -73,7 +71,7 @@ def dequantizes(node: Node) -> bool:
 def steps_of(graph: Graph, node: Node) -> _Steps | None:
     """Return the steps of a node that quantizes or dequantizes; None where they are not the same for all numbers."""
     if "step" in node.attributes:
-        return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
+        return byte_steps(node)
     scale = tensor_scale(graph, node)
     return None if scale is None else (scale.step, scale.zero)
 

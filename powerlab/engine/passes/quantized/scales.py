@@ -5,6 +5,8 @@ All bytes are unsigned inside: a signed one is 128 more, and so is its zero poin
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from msgspec import Struct
 
@@ -47,6 +49,11 @@ def tensor_scale(graph: Graph, node: Node) -> Scale | None:
         return None
     number, offset = float(np.float32(value_of(step).reshape(()))), _LEVELS[dtype]
     return Scale(number, zero + offset, offset) if np.isfinite(number) and number > 0 else None
+
+
+def byte_steps(node: Node) -> tuple[float, int]:
+    """Return the size of a step and the zero point of a Quantize or Dequantize."""
+    return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
 
 
 class QuantizedWeights(Struct, frozen=True, eq=False):
