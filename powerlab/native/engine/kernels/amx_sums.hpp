@@ -210,10 +210,6 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int
 
 constexpr int kTileSums = kTileRows * kWidth;
 
-// A number as an argument's type.
-template <int N>
-struct Count {};
-
 // Computes a unit's vectors of outputs of one tile of pixels. finish(tile, pixels, first vector, vectors, sums) makes
 // results of sums, [vector][16 pixels][16]; how many vectors is a constant's type.
 template <int kVectors, typename Sum, typename T, typename Finish>

@@ -28,6 +28,10 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 constexpr int kWidth = POWERLAB_VECTOR_WIDTH;
 
+// A number as an argument's type.
+template <int N>
+struct Count {};
+
 typedef float Vec __attribute__((vector_size(4 * kWidth)));
 typedef float UnalignedVec __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 typedef float AlignedVec __attribute__((vector_size(4 * kWidth), may_alias));

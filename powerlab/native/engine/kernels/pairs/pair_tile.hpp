@@ -103,24 +103,34 @@ static inline __attribute__((always_inline)) void pair_store(Vec (&acc)[B][P], c
   }
 }
 
-// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels. first: of the tile's
-// vectors.
+// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels: four at a time, so that
+// what is asked of the step is asked once for them. first: of the tile's vectors.
 template <bool F>
 static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, int first, const float* sums, int vectors,
                                                        int pixels, int rows) {
+  PairTile one = t;
   for (int b = first; b < first + vectors; ++b) {
     const int vector = t.first_vector % kBlockVectors + b;
-    PairTile one = t;
     one.first_vector = t.first_vector + b;
-    one.out += F ? b * t.out_plane : vector / kBlockVectors * t.out_plane;
+    one.out = t.out + (F ? b * t.out_plane : vector / kBlockVectors * t.out_plane);
     if (t.residual)
-      one.residual += t.narrow_residual ? vector / kBlockVectors * t.residual_plane : b * t.residual_plane;
+      one.residual =
+          t.residual + (t.narrow_residual ? vector / kBlockVectors * t.residual_plane : b * t.residual_plane);
     const Vec bias = load(t.bias + b * kWidth);
-    for (int p = 0; p < pixels; ++p, one.out += t.out_pixel) {
-      Vec acc[1][1] = {{load(sums + ((b - first) * rows + p) * kWidth) + bias}};
-      pair_store<F, 1, 1>(acc, one);
-      if (t.residual) one.residual += t.residual_pixel;
-    }
+    const float* row = sums + (b - first) * rows * kWidth;
+    const auto pixels_of = [&]<int P>(Count<P>) __attribute__((always_inline)) {
+      Vec acc[1][P];
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[0][p] = load(row + p * kWidth) + bias;
+      pair_store<F, 1, P>(acc, one);
+      row += P * kWidth;
+      one.out += P * t.out_pixel;
+      if (t.residual) one.residual += P * t.residual_pixel;
+    };
+    int p = 0;
+    for (; p + 4 <= pixels; p += 4) pixels_of(Count<4>{});
+    if (p + 2 <= pixels) pixels_of(Count<2>{});
+    if (pixels % 2) pixels_of(Count<1>{});
   }
 }
 
