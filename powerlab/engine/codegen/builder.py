@@ -31,6 +31,7 @@ from powerlab.engine.program.layout import (
     byte_words,
     divide_up,
     pair_blocks,
+    pair_image,
     pair_words,
     planar,
     shape4,
@@ -93,6 +94,7 @@ class Builder:
         self._words = words
         self._bytes: dict[str, Tensor] = {}
         self._pairs: dict[str, Tensor] = {}
+        self._pair_images: dict[str, Tensor] = {}
         self._pair_rows: dict[str, Tensor] = {}
         self._read_in_pairs = tensors_read_in_pairs(graph, chosen, places) if self.tier.computes_in_16_bits() else {}
         self._readers = graph.consumers()
@@ -291,6 +293,15 @@ class Builder:
             kernel = f"narrow_{'planes' if shallow else 'blocks'}_{self.tier.precision}"
             self.emit(kernel, f"{name} to {self.tier.precision}", self.new_pairs(name), source)
         return self._pairs[name]
+
+    def pair_image(self, name: str) -> Tensor:
+        """Return an image from outside, of up to four channels, with two words of 16-bit floats a pixel."""
+        if name not in self._pair_images:
+            made = self.in_arena(pair_image(shape4(self.graph.shape(name)), self.halo(name)))
+            source, precision = self.external(name), self.tier.precision
+            self.emit(f"narrow_image_{precision}", f"{name} to {precision}", made, source)
+            self._pair_images[name] = made
+        return self._pair_images[name]
 
     def new_pairs(self, name: str) -> Tensor:
         """Return room for ``name`` in blocks of 16-bit floats, to be written by the step emitted next."""

@@ -14,6 +14,7 @@ BYTE_BLOCK = 16
 """Channels of a block of bytes, in every tier."""
 
 PAIR_BLOCK = 16
+PAIR_IMAGE = 4
 """Channels of a block of bfloat16, in every tier; two share the place of a float."""
 
 WORD_BYTES = 4
@@ -141,9 +142,15 @@ def pair_blocks(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
     return replace(blocked((n, pair_words(c), h, w), PAIR_BLOCK // 2, halo), c=c)
 
 
-def pair_words(channels: int) -> int:
-    """Return the words that so many channels of bfloat16 take, filled up to whole blocks."""
-    return divide_up(channels, PAIR_BLOCK) * PAIR_BLOCK // 2
+def pair_image(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
+    """Return the layout [n][h][w][4] of bfloat16, for images of up to four channels; strides count words of two."""
+    n, c, h, w = shape
+    return replace(blocked((n, PAIR_IMAGE // 2, h, w), PAIR_IMAGE // 2, halo), c=c)
+
+
+def pair_words(channels: int, block: int = PAIR_BLOCK) -> int:
+    """Return the words that so many channels of bfloat16 take, filled up to whole blocks of so many channels."""
+    return divide_up(channels, block) * block // 2
 
 
 def planar(shape: Shape4, *, compact: bool = False) -> Layout:

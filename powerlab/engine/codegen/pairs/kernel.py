@@ -87,12 +87,12 @@ def _packed(builder: Builder, node: Node, conv: Pairs) -> dict[str, Any]:
             "packed": pack_pair_kernels(builder, node, weights, tier.tile_blocks),
             **packed_bias(builder, node, weights.bias, weights.shape[0]),
         }
-    outputs, width = weights.shape[0], tier.vector_width
+    outputs, width, block = weights.shape[0], tier.vector_width, 2 * conv.words
     return {
         "weights": derived(
             weights,
-            (packed_pairs_floats(weights.shape, conv.groups, tier),),
-            partial(pack_pairs, groups=conv.groups, tier=tier),
+            (packed_pairs_floats(weights.shape, conv.groups, tier, block),),
+            partial(pack_pairs, groups=conv.groups, tier=tier, block=block),
         ),
         "bias": fill_channels(conv.bias, outputs, divide_up(outputs, width), width),
     }

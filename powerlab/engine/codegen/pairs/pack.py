@@ -47,15 +47,15 @@ class Numbers(Struct, frozen=True):
 NUMBERS = {BF16: Numbers(bfloat16_bits, 1, 2), FP16: Numbers(float16_bits, 2, 1)}
 
 
-def packed_pairs_floats(shape: tuple[int, ...], groups: int, tier: Tier) -> int:
+def packed_pairs_floats(shape: tuple[int, ...], groups: int, tier: Tier, block: int = PAIR_BLOCK) -> int:
     """Return how many words, as floats, :func:`pack_pairs` makes of weights of a shape."""
     outputs, inputs, *kernel = shape
     width = tier.vector_width * NUMBERS[tier.precision].floats
     vectors = groups * divide_up(outputs // groups, width)
-    return vectors * width * pair_words(inputs) * math.prod(kernel)
+    return vectors * width * pair_words(inputs, block) * math.prod(kernel)
 
 
-def pack_pairs(weights: Floats, groups: int, tier: Tier) -> Floats:
+def pack_pairs(weights: Floats, groups: int, tier: Tier, block: int = PAIR_BLOCK) -> Floats:
     """Pack a convolution: [unit][input block][kh][kw][word][vector][width][channel of a word], words as floats.
 
     In float16 a vector has twice as many outputs, and a word one channel.
@@ -64,21 +64,22 @@ def pack_pairs(weights: Floats, groups: int, tier: Tier) -> Floats:
         weights: shape (O, I / groups, kh, kw).
         groups: groups of the convolution.
         tier: the tier with the register tile of the kernels, and the precision.
+        block: channels of an input block.
     """
     numbers = NUMBERS[tier.precision]
     width, tile_blocks, word = tier.vector_width * numbers.floats, tier.tile_blocks // numbers.floats, numbers.channels
     outputs, inputs, *kernel = weights.shape
-    per_group, blocks = outputs // groups, divide_up(inputs, PAIR_BLOCK)
+    per_group, blocks = outputs // groups, divide_up(inputs, block)
     vectors = divide_up(per_group, width)
-    packed = aligned_floats(packed_pairs_floats(weights.shape, groups, tier))
+    packed = aligned_floats(packed_pairs_floats(weights.shape, groups, tier, block))
     place, at = packed.view(np.uint16), 0
     for group in range(groups):
         own = numbers.bits(weights[group * per_group : (group + 1) * per_group])
         for begin, end in itertools.pairwise(unit_bounds(vectors, tile_blocks)):
             rows = own[begin * width : end * width]
-            filled = np.zeros(((end - begin) * width, blocks * PAIR_BLOCK, *kernel), np.uint16)
+            filled = np.zeros(((end - begin) * width, blocks * block, *kernel), np.uint16)
             filled[: len(rows), :inputs] = rows
-            unit = filled.reshape(end - begin, width, blocks, PAIR_BLOCK // word, word, *kernel)
+            unit = filled.reshape(end - begin, width, blocks, block // word, word, *kernel)
             ordered = unit.transpose(2, 5, 6, 3, 0, 1, 4)  # block kh kw word vector v channel
             place[at : at + unit.size].reshape(ordered.shape)[...] = ordered
             at += unit.size

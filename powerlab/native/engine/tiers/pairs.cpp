@@ -32,6 +32,7 @@ static const Kernel kPairKernels[] = {
 #if !defined(POWERLAB_HALVES)
     POWERLAB_KERNEL("conv_weight_gradient_bf16", "conv_weight_gradient_bf16", conv_weight_gradient<PairProducts>),
     POWERLAB_KERNEL("pack_kernels_bf16", "pack_kernels_bf16", pack_pair_kernels),
+    POWERLAB_PAIR_KERNEL("narrow_image_bf16", "", narrow_image),
     POWERLAB_PAIR_KERNEL("narrow_matrix_bf16", "", narrow_matrix),
     POWERLAB_PAIR_KERNEL("pack_matrix_bf16", "", pack_matrix_pairs),
     POWERLAB_PAIR_KERNEL("matmul_bf16", "", matmul_pairs),

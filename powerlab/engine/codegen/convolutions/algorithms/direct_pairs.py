@@ -26,12 +26,10 @@ from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import PAIR_BLOCK, Halo, pair_blocks
+from powerlab.engine.program.layout import PAIR_BLOCK, PAIR_IMAGE, Halo, pair_blocks
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
-
-_WORDS = PAIR_BLOCK // 2
 
 _CHANGE_CYCLES = 4
 """To scale, shift, activate and round a vector before a convolution."""
@@ -89,7 +87,12 @@ class PairConvolution(Struct, frozen=True):
         """Append the steps that compute a FusedConv, one for each part of its groups."""
         groups, name = shape.groups, node.outputs[0]
         weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
-        x = _changed(builder, node, shape) if shape.preactivated else builder.pairs(node.inputs[0])
+        is_image = _may_be_image(shape, builder.tier) and builder.is_outside(node.inputs[0])
+        block = PAIR_IMAGE if is_image else PAIR_BLOCK
+        if shape.preactivated:
+            x = _changed(builder, node, shape)
+        else:
+            x = builder.pair_image(node.inputs[0]) if is_image else builder.pairs(node.inputs[0])
         floats, added = not builder.is_read_in_pairs(name), node.input(3)
         # What fills up the last block of floats may be anything.
         narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % PAIR_BLOCK > 0)
@@ -101,7 +104,7 @@ class PairConvolution(Struct, frozen=True):
         for part, work in zip(group_parts(shape, PAIR_BLOCK), _works(shape, builder.tier), strict=True):
             made = part.channels(shape.outputs // groups)
             conv = Pairs(
-                x=planes(x, part.channels(shape.inputs // groups), PAIR_BLOCK),
+                x=planes(x, part.channels(shape.inputs // groups), block),
                 out=planes(out, made, width if floats else PAIR_BLOCK),
                 floats=floats,
                 residual=None if residual is None else planes(residual, made, PAIR_BLOCK if narrow else width),
@@ -109,7 +112,7 @@ class PairConvolution(Struct, frozen=True):
                 weights=part.kernels(weights, made),
                 bias=None if bias is None else bias.reshape(-1)[made.start : made.stop],
                 groups=part.groups // part.merged,
-                words=_WORDS,
+                words=block // 2,
                 fields=window_fields(shape, node),
             )
             emit_pairs(builder, node, conv, choice if part.first == 0 else _cut(choice, work, builder))
@@ -130,10 +133,15 @@ class PairConvolution(Struct, frozen=True):
                 weights=conv.kernels.part(part.first, part.groups, part.merged),
                 bias=None,
                 groups=part.groups // part.merged,
-                words=_WORDS,
+                words=PAIR_BLOCK // 2,
                 fields=conv.fields,
             )
             emit_pairs(builder, node, own, choice if part.first == 0 else _cut(choice, work, builder))
+
+
+def _may_be_image(shape: ConvShape, tier: Tier) -> bool:
+    """Tell whether what is read has a word or two a pixel, if it comes from outside: AMX takes rows of any length."""
+    return tier.multiplies_matrices and shape.groups == 1 and shape.inputs <= PAIR_IMAGE and not shape.preactivated
 
 
 def _matrix_tile_cycles(_machine: Machine, blocks: float, _pixels: float) -> float:
@@ -157,8 +165,9 @@ def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
 
 def _works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
     """Return what there is to do for each part of the groups; a word counts as a channel of floats."""
+    block = PAIR_IMAGE if _may_be_image(shape, tier) else PAIR_BLOCK
     return tuple(
-        part_work(shape, part, tier.vector_width, PAIR_BLOCK, _WORDS, shape.bytes_read // 2)
+        part_work(shape, part, tier.vector_width, block, block // 2, shape.bytes_read // 2)
         for part in group_parts(shape, PAIR_BLOCK)
     )
 

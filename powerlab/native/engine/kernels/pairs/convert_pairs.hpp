@@ -40,14 +40,48 @@ static void narrow_planes(const Step& s, int thread, int threads) {
     const std::int64_t channels = left < kBlockChannels ? left : kBlockChannels;
     const float* x = row_start(s.x, {row.n, first, row.y});
     float* out = row_start(s.out, row);
-    alignas(4 * kWidth) float pixel[kBlockChannels] = {};
-    for (std::int64_t i = 0; i < s.out.w; ++i, out += kBlockWords) {
-      for (std::int64_t c = 0; c < channels; ++c) pixel[c] = x[c * s.x.plane + i];
-      for (int part = 0; part < kBlockVectors; ++part)
-        store_narrow(out + part * (kWidth / 2), load(pixel + part * kWidth));
+    // Several pixels at once: a vector read right after its numbers were written would wait for them.
+    constexpr std::int64_t kPixels = 16;
+    alignas(4 * kWidth) float pixels[kPixels][kBlockChannels] = {};
+    for (std::int64_t begin = 0; begin < s.out.w; begin += kPixels) {
+      const std::int64_t count = s.out.w - begin < kPixels ? s.out.w - begin : kPixels;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t i = 0; i < count; ++i) pixels[i][c] = x[c * s.x.plane + begin + i];
+      }
+      for (std::int64_t i = 0; i < count; ++i, out += kBlockWords) {
+        for (int part = 0; part < kBlockVectors; ++part)
+          store_narrow(out + part * (kWidth / 2), load(pixels[i] + part * kWidth));
+      }
     }
   }
 }
+
+#if !defined(POWERLAB_HALVES)
+// The same of up to four channels, out in pixels of two words.
+static void narrow_image(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    const float* x = row_start(s.x, {row.n, 0, row.y});
+    float* out = row_start(s.out, row);
+    for (std::int64_t begin = 0; begin < s.out.w; begin += kWidth) {
+      const int count = static_cast<int>(s.out.w - begin < kWidth ? s.out.w - begin : kWidth);
+      const auto plane = [&](int c) {
+        if (c >= s.x.c) return Vec{};
+        const float* from = x + c * s.x.plane + begin;
+        return count == kWidth ? load_unaligned(from) : load_lanes(from, count);
+      };
+      alignas(4 * kWidth) float words[2][kWidth];
+      store(words[0], pair_up(plane(0), plane(1)));
+      store(words[1], pair_up(plane(2), plane(3)));
+      for (int i = 0; i < count; ++i, out += 2) {
+        out[0] = words[0][i];
+        out[1] = words[1][i];
+      }
+    }
+  }
+}
+#endif
 
 // Rows of x.w floats become rows of words, filled up to s.out.w of them with zeros, a multiple of a block's.
 static void narrow_rows(const Step& s, int thread, int threads) {
