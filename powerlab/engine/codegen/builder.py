@@ -23,7 +23,7 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import (
     BYTE_BLOCK,
     NO_HALO,
-    PAIR_BLOCK,
+    PAIR_IMAGE,
     Halo,
     Layout,
     blocked,
@@ -31,7 +31,6 @@ from powerlab.engine.program.layout import (
     byte_words,
     divide_up,
     pair_blocks,
-    pair_image,
     pair_words,
     planar,
     shape4,
@@ -288,7 +287,7 @@ class Builder:
         """Return ``name`` in blocks of 16-bit floats."""
         if name not in self._pairs:
             # The few channels of an image from outside fill no block of floats.
-            shallow = self.is_outside(name) and shape4(self.graph.shape(name))[1] < PAIR_BLOCK
+            shallow = self.is_outside(name) and shape4(self.graph.shape(name))[1] < self.tier.narrow_block
             source = self.external(name) if shallow else self.blocked(name)
             kernel = f"narrow_{'planes' if shallow else 'blocks'}_{self.tier.precision}"
             self.emit(kernel, f"{name} to {self.tier.precision}", self.new_pairs(name), source)
@@ -297,7 +296,7 @@ class Builder:
     def pair_image(self, name: str) -> Tensor:
         """Return an image from outside, of up to four channels, with two words of 16-bit floats a pixel."""
         if name not in self._pair_images:
-            made = self.in_arena(pair_image(shape4(self.graph.shape(name)), self.halo(name)))
+            made = self.in_arena(pair_blocks(shape4(self.graph.shape(name)), PAIR_IMAGE, self.halo(name)))
             source, precision = self.external(name), self.tier.precision
             self.emit(f"narrow_image_{precision}", f"{name} to {precision}", made, source)
             self._pair_images[name] = made
@@ -306,7 +305,7 @@ class Builder:
     def new_pairs(self, name: str) -> Tensor:
         """Return room for ``name`` in blocks of 16-bit floats, to be written by the step emitted next."""
         shape = shape4(self.graph.shape(name))
-        return self._pairs.setdefault(name, self.in_arena(pair_blocks(shape, self.halo(name))))
+        return self._pairs.setdefault(name, self.in_arena(pair_blocks(shape, self.tier.narrow_block, self.halo(name))))
 
     def lies_in_pairs(self, name: str) -> bool:
         """Tell whether ``name`` already lies in blocks of 16-bit floats."""
@@ -337,7 +336,7 @@ class Builder:
 
         Returns: a row of pixels, one for each row, whose channels are its numbers.
         """
-        rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w)
+        rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w, self.tier.narrow_block)
         out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
         self.emit(f"narrow_rows_{self.tier.precision}", f"{name} to {self.tier.precision}", out, x)
         return out.seen_as(Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words))

@@ -13,9 +13,8 @@ PLANAR_ALIGNMENT = 16
 BYTE_BLOCK = 16
 """Channels of a block of bytes, in every tier."""
 
-PAIR_BLOCK = 16
 PAIR_IMAGE = 4
-"""Channels of a block of bfloat16, in every tier; two share the place of a float."""
+"""Channels of a pixel of bfloat16, of which two share the place of a float, where an image has no more."""
 
 WORD_BYTES = 4
 """Channels that share the place of a float in a tensor of bytes."""
@@ -136,20 +135,14 @@ def byte_words(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
     return replace(blocked((n, 1, h, w), 1, halo), c=c)
 
 
-def pair_blocks(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
-    """Return the layout [n][ceil(c / 16)][h][w][16] of bfloat16; its strides count words of two, as floats."""
+def pair_blocks(shape: Shape4, block: int, halo: Halo = NO_HALO) -> Layout:
+    """Return the layout [n][ceil(c / block)][h][w][block] of 16-bit floats; strides count words of two, as floats."""
     n, c, h, w = shape
-    return replace(blocked((n, pair_words(c), h, w), PAIR_BLOCK // 2, halo), c=c)
+    return replace(blocked((n, pair_words(c, block), h, w), block // 2, halo), c=c)
 
 
-def pair_image(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
-    """Return the layout [n][h][w][4] of bfloat16, for images of up to four channels; strides count words of two."""
-    n, c, h, w = shape
-    return replace(blocked((n, PAIR_IMAGE // 2, h, w), PAIR_IMAGE // 2, halo), c=c)
-
-
-def pair_words(channels: int, block: int = PAIR_BLOCK) -> int:
-    """Return the words that so many channels of bfloat16 take, filled up to whole blocks of so many channels."""
+def pair_words(channels: int, block: int) -> int:
+    """Return the words that so many channels of 16-bit floats take, filled up to whole blocks of so many."""
     return divide_up(channels, block) * block // 2
 
 

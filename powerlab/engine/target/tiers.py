@@ -42,9 +42,11 @@ class Tier(Struct, frozen=True):
         pairs: the instruction set of its kernels on bfloat16, such as ``avx512bf16``; empty: there are none.
         pair_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         pair_tile_pixels: pixels that it holds at most.
+        pair_block: channels of a block of bfloat16.
         halves: the instruction set of its kernels on float16, such as ``neon_fp16``; empty: there are none.
         half_tile_blocks: vectors of float32 sums that their register tile stands for at most, a pixel.
         half_tile_pixels: pixels that it holds at most.
+        half_block: channels of a block of float16.
         precision: what layers are computed in, or their weights kept in, where that is faster than ``fp32``.
     """
 
@@ -65,9 +67,11 @@ class Tier(Struct, frozen=True):
     pairs: str = ""
     pair_tile_blocks: int = 0
     pair_tile_pixels: int = 0
+    pair_block: int = 0
     halves: str = ""
     half_tile_blocks: int = 0
     half_tile_pixels: int = 0
+    half_block: int = 0
     precision: str = FP32
 
     def computes_in(self, precision: str) -> bool:
@@ -87,6 +91,11 @@ class Tier(Struct, frozen=True):
     def widens_bytes(self) -> bool:
         """Tell whether bytes are widened to be multiplied, unless weights are narrow: there are no dot products."""
         return self.byte_form == "pairs"
+
+    @property
+    def narrow_block(self) -> int:
+        """Return the channels of a block of 16-bit floats in its precision."""
+        return self.half_block if self.computes_in(FP16) else self.pair_block
 
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""

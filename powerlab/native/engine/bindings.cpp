@@ -120,10 +120,12 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["pairs"] = pairs ? pairs->name : "";
   tier["pair_tile_blocks"] = pairs ? pairs->tile_blocks : 0;
   tier["pair_tile_pixels"] = pairs ? pairs->tile_pixels : 0;
+  tier["pair_block"] = pairs ? pairs->block : 0;
   const engine::PairTable* halves = engine::pair_table(table, "fp16");
   tier["halves"] = halves ? halves->name : "";
   tier["half_tile_blocks"] = halves ? halves->tile_blocks : 0;
   tier["half_tile_pixels"] = halves ? halves->tile_pixels : 0;
+  tier["half_block"] = halves ? halves->block : 0;
   return tier;
 }
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
-from powerlab.engine.program.layout import PAIR_BLOCK, divide_up, pair_words
+from powerlab.engine.program.layout import divide_up, pair_words
 from powerlab.engine.program.program import Floats
 from powerlab.engine.target.tiers import BF16, FP16, Tier
 
@@ -47,7 +47,7 @@ class Numbers(Struct, frozen=True):
 NUMBERS = {BF16: Numbers(bfloat16_bits, 1, 2), FP16: Numbers(float16_bits, 2, 1)}
 
 
-def packed_pairs_floats(shape: tuple[int, ...], groups: int, tier: Tier, block: int = PAIR_BLOCK) -> int:
+def packed_pairs_floats(shape: tuple[int, ...], groups: int, tier: Tier, block: int) -> int:
     """Return how many words, as floats, :func:`pack_pairs` makes of weights of a shape."""
     outputs, inputs, *kernel = shape
     width = tier.vector_width * NUMBERS[tier.precision].floats
@@ -55,7 +55,7 @@ def packed_pairs_floats(shape: tuple[int, ...], groups: int, tier: Tier, block: 
     return vectors * width * pair_words(inputs, block) * math.prod(kernel)
 
 
-def pack_pairs(weights: Floats, groups: int, tier: Tier, block: int = PAIR_BLOCK) -> Floats:
+def pack_pairs(weights: Floats, groups: int, tier: Tier, block: int) -> Floats:
     """Pack a convolution: [unit][input block][kh][kw][word][vector][width][channel of a word], words as floats.
 
     In float16 a vector has twice as many outputs, and a word one channel.

@@ -58,7 +58,7 @@ def multiply_rows(builder: Builder, node: Node, out: Operand, left: Operand, rig
     """Append the steps that round the left side's rows, pack the right side, and multiply."""
     left, out = _rows(left), _rows(out)
     tier, (rows, inner), columns = builder.tier, left.sizes, right.sizes[1]
-    words, vectors = pair_words(inner), divide_up(columns, tier.vector_width)
+    words, vectors = pair_words(inner, tier.narrow_block), divide_up(columns, tier.vector_width)
     work = Work(
         groups=1,
         in_blocks=1,

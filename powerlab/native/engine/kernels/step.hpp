@@ -150,6 +150,7 @@ struct PairTable {
   const char* numbers;  // "bf16" or "fp16", which is in the names of families
   const char* tier;
   std::int32_t tile_blocks, tile_pixels;
+  std::int32_t block;  // channels
   const Kernel* kernels;
   std::int32_t kernel_count;
 };

@@ -18,7 +18,6 @@
 namespace powerlab::engine::test {
 namespace {
 
-constexpr int kBlock = 16;
 constexpr std::uint16_t kUnwritten = 0xEEEE;
 
 // What a table computes with, and by what part of the largest result it may be off: as floats, and rounded once more.
@@ -28,19 +27,21 @@ struct Numbers {
   double error, rounded_error;
   int lanes;     // of a vector of sums, for each float of one
   int channels;  // of a word of weights
+  int block;     // channels
 
   void round_all(std::vector<double>& values) const {
     for (double& value : values) value = wide(narrow(value));
   }
 };
 
-const Numbers kBfloat16 = {bfloat16_bits, of_bfloat16, 1e-5, 1.0 / 256, 1, 2};
+const Numbers kBfloat16 = {bfloat16_bits, of_bfloat16, 1e-5, 1.0 / 256, 1, 2, 16};
 const Numbers kFloat16 = {[](double value) { return narrowed(static_cast<float>(value)); },
                           [](std::uint16_t half) -> double { return widened(half); },
                           1e-5,
                           1.0 / 2000,
                           2,
-                          1};
+                          1,
+                          16};
 
 // Sums as the kernels in float16 make them: rounded after each product, and added up in float32 after 128 of them.
 double sum_of_float16(const reference::Tensor& x, const reference::Tensor& weights, const reference::Window& window,
@@ -48,10 +49,10 @@ double sum_of_float16(const reference::Tensor& x, const reference::Tensor& weigh
   float total = 0;
   double sum = 0;
   int products = 0;
-  for (int block = 0; block < weights.c; block += kBlock) {
+  for (int block = 0; block < weights.c; block += kFloat16.block) {
     for (int ky = 0; ky < weights.h; ++ky) {
       for (int kx = 0; kx < weights.w; ++kx) {
-        for (int i = block; i < block + kBlock; ++i) {
+        for (int i = block; i < block + kFloat16.block; ++i) {
           const int row = y * window.stride_h + ky * window.dilation_h - window.top;
           const int at = column * window.stride_w + kx * window.dilation_w - window.left;
           if (i < weights.c)
@@ -67,8 +68,10 @@ double sum_of_float16(const reference::Tensor& x, const reference::Tensor& weigh
   return total + static_cast<float>(sum);
 }
 
-const Numbers& numbers_of(const PairTable& pairs) {
-  return std::string_view(pairs.numbers) == "fp16" ? kFloat16 : kBfloat16;
+Numbers numbers_of(const PairTable& pairs) {
+  Numbers numbers = std::string_view(pairs.numbers) == "fp16" ? kFloat16 : kBfloat16;
+  numbers.block = pairs.block;
+  return numbers;
 }
 
 // A tensor of 16-bit floats in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
@@ -79,19 +82,19 @@ struct PlacedPairs {
 
   PlacedPairs(const Numbers& numbers, int n, int c, int h, int w, int halo)
       : numbers(numbers),
-        memory(static_cast<std::size_t>(n) * ((c + kBlock - 1) / kBlock) * (kBlock / 2) * (h + 2 * halo) *
+        memory(static_cast<std::size_t>(n) * ((c + numbers.block - 1) / numbers.block) * (numbers.block / 2) * (h + 2 * halo) *
                (w + 2 * halo)),
-        view(view_in_blocks(memory.data(), n, c, h, w, kBlock, kBlock / 2, halo)) {
+        view(view_in_blocks(memory.data(), n, c, h, w, numbers.block, numbers.block / 2, halo)) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
   }
   std::uint16_t& at(int n, int c, int y, int x) {
-    float* pixel = view.data + n * view.image + c / kBlock * view.plane + y * view.row + x * view.pixel;
-    return reinterpret_cast<std::uint16_t*>(pixel)[c % kBlock];
+    float* pixel = view.data + n * view.image + c / numbers.block * view.plane + y * view.row + x * view.pixel;
+    return reinterpret_cast<std::uint16_t*>(pixel)[c % numbers.block];
   }
   void put(const reference::Tensor& t) {
     std::memset(memory.data(), 0, memory.size() * sizeof(float));
     for (int n = 0; n < t.n; ++n) {
-      for (int c = 0; c < view.blocks * kBlock; ++c) {
+      for (int c = 0; c < view.blocks * numbers.block; ++c) {
         for (int y = 0; y < t.h; ++y) {
           for (int x = 0; x < t.w; ++x) at(n, c, y, x) = numbers.narrow(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
         }
@@ -117,7 +120,7 @@ struct PlacedPairs {
   }
   // Whether channels that fill up the last block are numbers, which 0 makes 0.
   bool filled() {
-    for (int c = view.c; c < view.blocks * kBlock; ++c) {
+    for (int c = view.c; c < view.blocks * numbers.block; ++c) {
       for (int x = 0; x < view.w; ++x) {
         if (at(view.n - 1, c, view.h - 1, x) == kUnwritten) return false;
       }
@@ -128,7 +131,7 @@ struct PlacedPairs {
     int count = 0;
     const View& v = view;
     for (int n = 0; n < v.n; ++n) {
-      for (int c = 0; c < v.blocks * kBlock; ++c) {
+      for (int c = 0; c < v.blocks * numbers.block; ++c) {
         for (int y = -v.top; y < v.h + v.bottom; ++y) {
           for (int x = -v.left; x < v.w + v.right; ++x) {
             if (y < 0 || y >= v.h || x < 0 || x >= v.w) count += at(n, c, y, x) != kUnwritten;
@@ -145,15 +148,15 @@ Floats packed_weights(const Numbers& numbers, const reference::Tensor& weights, 
                       int tile_floats) {
   const int v = floats * numbers.lanes, tile_blocks = tile_floats / numbers.lanes, channels = numbers.channels;
   const int outputs = weights.n / groups, vectors = (outputs + v - 1) / v;
-  const int units = (vectors + tile_blocks - 1) / tile_blocks, blocks = (weights.c + kBlock - 1) / kBlock;
+  const int units = (vectors + tile_blocks - 1) / tile_blocks, blocks = (weights.c + numbers.block - 1) / numbers.block;
   std::vector<std::uint16_t> packed;
   for (int group = 0; group < groups; ++group) {
     for (int unit = 0; unit < units; ++unit) {
-      for (int at = 0; at < blocks * weights.h * weights.w * kBlock / channels; ++at) {
-        const int word = at % (kBlock / channels), tap = at / (kBlock / channels) % (weights.h * weights.w);
-        const int block = at / (kBlock / channels) / (weights.h * weights.w);
+      for (int at = 0; at < blocks * weights.h * weights.w * numbers.block / channels; ++at) {
+        const int word = at % (numbers.block / channels), tap = at / (numbers.block / channels) % (weights.h * weights.w);
+        const int block = at / (numbers.block / channels) / (weights.h * weights.w);
         for (int o = unit * vectors / units * v; o < (unit + 1) * vectors / units * v; ++o) {
-          const int first = block * kBlock + channels * word;
+          const int first = block * numbers.block + channels * word;
           for (int i = first; i < first + channels; ++i) {
             const bool there = o < outputs && i < weights.c;
             packed.push_back(
@@ -175,12 +178,12 @@ struct PairCase {
   bool floats, residual, narrow_residual, function;
 };
 
-PairCase random_case(Random& random) {
+PairCase random_case(int block, Random& random) {
   PairCase c{};
   c.n = random.whole(1, 2);
   c.groups = random.coin() ? 1 : random.whole(2, 3);
-  c.in = c.groups > 1 ? 16 * random.whole(1, 2) : random.whole(1, 50);
-  c.out = c.groups > 1 ? 16 * random.whole(1, 5) : random.whole(1, 150);
+  c.in = c.groups > 1 ? block * random.whole(1, 2) : random.whole(1, 50);
+  c.out = c.groups > 1 ? block * random.whole(1, 5) : random.whole(1, 150);
   c.window.kernel_h = random.whole(1, 3);
   c.window.kernel_w = random.whole(1, 3);
   c.window.stride_h = random.whole(1, 2);
@@ -201,7 +204,7 @@ PairCase random_case(Random& random) {
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
 void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random, Report& report) {
-  const Numbers& numbers = numbers_of(pairs);
+  const Numbers numbers = numbers_of(pairs);
   const int in = c.in * c.groups, out = c.out * c.groups;
   const int out_h =
       (c.h + 2 * c.window.top - (c.window.kernel_h - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
@@ -248,7 +251,7 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
   set_clamp(step, clamp);
   step.function = c.function ? kSilu : kNoFunction;
   step.groups = c.groups;
-  step.lanes = step.last_lanes = kBlock / 2;
+  step.lanes = step.last_lanes = numbers.block / 2;
   const std::string what = std::string(pairs.name) + (c.floats ? " conv to floats " : " conv ") +
                            std::to_string(c.groups) + " x " + std::to_string(c.in) + " to " + std::to_string(c.out) +
                            " kernel " + std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
@@ -280,7 +283,7 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
 
 // Numbers whose lower halves lie between two 16-bit floats, and the even one of two that are as near.
 void check_conversions(int v, const PairTable& pairs, Random& random, Report& report) {
-  const Numbers& numbers = numbers_of(pairs);
+  const Numbers numbers = numbers_of(pairs);
   const auto run = [&](const char* family, const Step& step, int threads) {
     run_kernel(pairs, std::string(family) + pairs.numbers, step, threads);
   };
@@ -303,7 +306,7 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
       run(in_planes ? "narrow_planes_" : "narrow_blocks_", step, threads);
       int wrong = 0;
       for (int n = 0; n < 2; ++n) {
-        for (int c = 0; c < to.view.blocks * kBlock; ++c) {
+        for (int c = 0; c < to.view.blocks * numbers.block; ++c) {
           for (int i = 0; i < 15; ++i) {
             wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? numbers.narrow(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
           }
@@ -338,7 +341,7 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
     report.check("changed floats to 16 bits", to.error(expected), 0);
   }
   for (const int features : {1, 16, 37, 64}) {
-    const int rows = 5, words = (features + kBlock - 1) / kBlock * kBlock / 2;
+    const int rows = 5, words = (features + numbers.block - 1) / numbers.block * numbers.block / 2;
     Floats from(static_cast<std::size_t>(rows * features)), to(static_cast<std::size_t>(rows * words));
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(random.next());
     Step step{};
@@ -362,7 +365,7 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
 // Depthwise convolutions of floats, and of 16-bit floats, that are rounded once; what fills up the last block of floats
 // is no number.
 void check_depthwise(int v, const PairTable& pairs, Random& random, Report& report) {
-  const Numbers& numbers = numbers_of(pairs);
+  const Numbers numbers = numbers_of(pairs);
   const int channels = random.whole(1, 40), n = random.whole(1, 2), h = random.whole(5, 20);
   const int w = random.coin() ? random.whole(5, 20) : random.whole(100, 300);
   reference::Window window;
@@ -421,7 +424,7 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
     report.check(what, made.error(expected), numbers.rounded_error);
     report.check(what + " writes elsewhere", made.written_around(), 0);
     int not_zero = 0;
-    for (int c = channels; c < made.view.blocks * kBlock; ++c) {
+    for (int c = channels; c < made.view.blocks * numbers.block; ++c) {
       for (int i = 0; i < out_h * out_w; ++i) not_zero += made.at(n - 1, c, i / out_w, i % out_w) != 0;
     }
     report.check(what + " fills up the last block with zeros", not_zero, 0);
@@ -430,7 +433,7 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
 
 // A product of computed matrices; both sides are rounded on the way.
 void check_product(int v, const PairTable& pairs, Random& random, Report& report) {
-  const Numbers& numbers = numbers_of(pairs);
+  const Numbers numbers = numbers_of(pairs);
   const int batch = random.whole(1, 3), rows = random.whole(1, 60), inner = random.whole(1, 60);
   const int columns = random.whole(1, 150), apart = columns + 3;
   const bool left_turned = random.coin(), right_turned = random.coin();
@@ -443,7 +446,7 @@ void check_product(int v, const PairTable& pairs, Random& random, Report& report
   for (std::size_t i = 0; i < b.size(); ++i) b_floats[i] = static_cast<float>(b[i]);
   numbers.round_all(a);
   numbers.round_all(b);
-  const int words = (inner + kBlock - 1) / kBlock * kBlock / 2, room = (rows + 7) / 6 * 8;
+  const int words = (inner + numbers.block - 1) / numbers.block * numbers.block / 2, room = (rows + 7) / 6 * 8;
   const int packed_floats = (columns + v - 1) / v * v * words;
   Floats narrowed(static_cast<std::size_t>(batch) * room * words);
   Floats packed(static_cast<std::size_t>(batch) * packed_floats);
@@ -527,9 +530,9 @@ void check_packing(int v, const PairTable& pairs, Random& random, Report& report
 
 void check_pair_convolutions(int v, const PairTable& pairs, Report& report) {
   Random random(19);
-  for (int round = 0; round < 120; ++round) check_conv(v, pairs, random_case(random), random, report);
+  for (int round = 0; round < 120; ++round) check_conv(v, pairs, random_case(pairs.block, random), random, report);
   for (int round = 0; round < 12; ++round) {  // over so many channels that what AMX gathers has room for a few tiles
-    PairCase c = random_case(random);
+    PairCase c = random_case(pairs.block, random);
     c.window = reference::Window{1, 1, 1, 1, 1, 1, 0, 0};
     c.groups = 1;
     c.in = 16 * random.whole(50, 80);

@@ -45,6 +45,7 @@ const PairTable kPairTable = {POWERLAB_TEXT(POWERLAB_TIER),
                               POWERLAB_TEXT(POWERLAB_BASE_TIER),
                               kPairTileBlocks,
                               kPairTilePixels,
+                              kBlockChannels,
                               kPairKernels,
                               sizeof(kPairKernels) / sizeof(kPairKernels[0])};
 

@@ -26,7 +26,7 @@ from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import PAIR_BLOCK, PAIR_IMAGE, Halo, pair_blocks
+from powerlab.engine.program.layout import PAIR_IMAGE, Halo, pair_blocks
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
@@ -88,44 +88,45 @@ class PairConvolution(Struct, frozen=True):
         groups, name = shape.groups, node.outputs[0]
         weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
         is_image = _may_be_image(shape, builder.tier) and builder.is_outside(node.inputs[0])
-        block = PAIR_IMAGE if is_image else PAIR_BLOCK
+        block = builder.tier.narrow_block
+        read = PAIR_IMAGE if is_image else block
         if shape.preactivated:
             x = _changed(builder, node, shape)
         else:
             x = builder.pair_image(node.inputs[0]) if is_image else builder.pairs(node.inputs[0])
         floats, added = not builder.is_read_in_pairs(name), node.input(3)
         # What fills up the last block of floats may be anything.
-        narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % PAIR_BLOCK > 0)
+        narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % block > 0)
         residual = None if not added else builder.pairs(added) if narrow else builder.blocked(added)
         out = builder.new_blocked(name) if floats else builder.new_pairs(name)
         if shape.taps == 1 and shape.strides == (1, 1):
             x, out, residual = flattened(x, out, residual)
         width = builder.tier.vector_width
-        for part, work in zip(group_parts(shape, PAIR_BLOCK), _works(shape, builder.tier), strict=True):
+        for part, work in zip(group_parts(shape, block), _works(shape, builder.tier), strict=True):
             made = part.channels(shape.outputs // groups)
             conv = Pairs(
-                x=planes(x, part.channels(shape.inputs // groups), block),
-                out=planes(out, made, width if floats else PAIR_BLOCK),
+                x=planes(x, part.channels(shape.inputs // groups), read),
+                out=planes(out, made, width if floats else block),
                 floats=floats,
-                residual=None if residual is None else planes(residual, made, PAIR_BLOCK if narrow else width),
+                residual=None if residual is None else planes(residual, made, block if narrow else width),
                 narrow_residual=narrow,
                 weights=part.kernels(weights, made),
                 bias=None if bias is None else bias.reshape(-1)[made.start : made.stop],
                 groups=part.groups // part.merged,
-                words=block // 2,
+                words=read // 2,
                 fields=window_fields(shape, node),
             )
             emit_pairs(builder, node, conv, choice if part.first == 0 else _cut(choice, work, builder))
 
     def emit_moving(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, conv: Moving) -> None:
         """Append the steps that compute a convolution whose weights change from run to run: from floats to floats."""
-        groups, width = shape.groups, builder.tier.vector_width
+        groups, width, block = shape.groups, builder.tier.vector_width, builder.tier.narrow_block
         x, out = builder.pairs(node.inputs[0]), conv.out
         if shape.taps == 1 and shape.strides == (1, 1) and shape.pads == (0, 0):
             x, out, _ = flattened(x, out, None)
-        for part, work in zip(group_parts(shape, PAIR_BLOCK), _works(shape, builder.tier), strict=True):
+        for part, work in zip(group_parts(shape, block), _works(shape, builder.tier), strict=True):
             own = Pairs(
-                x=planes(x, part.channels(shape.inputs // groups), PAIR_BLOCK),
+                x=planes(x, part.channels(shape.inputs // groups), block),
                 out=planes(out, part.channels(shape.outputs // groups), width),
                 floats=True,
                 residual=None,
@@ -133,7 +134,7 @@ class PairConvolution(Struct, frozen=True):
                 weights=conv.kernels.part(part.first, part.groups, part.merged),
                 bias=None,
                 groups=part.groups // part.merged,
-                words=PAIR_BLOCK // 2,
+                words=block // 2,
                 fields=conv.fields,
             )
             emit_pairs(builder, node, own, choice if part.first == 0 else _cut(choice, work, builder))
@@ -152,7 +153,7 @@ def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
     """Append the step that scales, shifts and activates what a convolution reads; return it in 16-bit floats."""
     before, width = builder.preactivation(node), builder.tier.vector_width
     x = builder.blocked(before.inputs[0])
-    out = builder.in_arena(pair_blocks((x.layout.n, x.layout.c, x.layout.h, x.layout.w)))
+    out = builder.in_arena(pair_blocks((x.layout.n, x.layout.c, x.layout.h, x.layout.w), builder.tier.narrow_block))
     scale, shift = (
         fill_channels(builder.constant(name), shape.inputs, x.layout.blocks, width) for name in before.inputs[1:3]
     )
@@ -165,10 +166,10 @@ def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
 
 def _works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
     """Return what there is to do for each part of the groups; a word counts as a channel of floats."""
-    block = PAIR_IMAGE if _may_be_image(shape, tier) else PAIR_BLOCK
+    block = PAIR_IMAGE if _may_be_image(shape, tier) else tier.narrow_block
     return tuple(
         part_work(shape, part, tier.vector_width, block, block // 2, shape.bytes_read // 2)
-        for part in group_parts(shape, PAIR_BLOCK)
+        for part in group_parts(shape, tier.narrow_block)
     )
 
 

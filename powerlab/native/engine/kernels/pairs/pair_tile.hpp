@@ -63,7 +63,7 @@ static __attribute__((noinline)) void pair_functions(const PairTile& t, float* s
 template <int P>
 static inline __attribute__((always_inline)) void pair_narrow(Vec (&acc)[P], float* out, std::int64_t pixel) {
 #if defined(__AVX512BF16__)
-  if (pixel == kBlockWords) {
+  if (kBlockVectors == 1 && pixel == kBlockWords) {
     POWERLAB_UNROLL
     for (int p = 0; p + 1 < P; p += 2) store_two_narrow(out + p * kBlockWords, acc[p], acc[p + 1]);
     if constexpr (P % 2 == 1) store_narrow(out + (P - 1) * kBlockWords, acc[P - 1]);
