@@ -59,19 +59,32 @@ static __attribute__((noinline)) void pair_functions(const PairTile& t, float* s
   }
 }
 
-// The sums of a vector of channels, one pixel behind the other.
-template <int P>
-static inline __attribute__((always_inline)) void pair_narrow(Vec (&acc)[P], float* out, std::int64_t pixel) {
+// The sums of vectors of channels, one pixel behind the other: two that follow on each other are one store.
+template <int B, int P>
+static inline __attribute__((always_inline)) void pair_narrow(Vec (&acc)[B][P], const PairTile& t) {
 #if defined(__AVX512BF16__)
-  if (kBlockVectors == 1 && pixel == kBlockWords) {
-    POWERLAB_UNROLL
-    for (int p = 0; p + 1 < P; p += 2) store_two_narrow(out + p * kBlockWords, acc[p], acc[p + 1]);
-    if constexpr (P % 2 == 1) store_narrow(out + (P - 1) * kBlockWords, acc[P - 1]);
-    return;
+  if constexpr (B == kBlockVectors && B == 2) {
+    if (t.first_vector % 2 == 0) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) store_two_narrow(t.out + p * t.out_pixel, acc[0][p], acc[1][p]);
+      return;
+    }
   }
 #endif
   POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) store_narrow(out + p * pixel, acc[p]);
+  for (int b = 0; b < B; ++b) {
+    float* out = t.out + pair_place(t, b, t.out_plane);
+#if defined(__AVX512BF16__)
+    if (kBlockVectors == 1 && t.out_pixel == kBlockWords) {
+      POWERLAB_UNROLL
+      for (int p = 0; p + 1 < P; p += 2) store_two_narrow(out + p * kBlockWords, acc[b][p], acc[b][p + 1]);
+      if constexpr (P % 2 == 1) store_narrow(out + (P - 1) * kBlockWords, acc[b][P - 1]);
+      continue;
+    }
+#endif
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) store_narrow(out + p * t.out_pixel, acc[b][p]);
+  }
 }
 
 // F: whether the result is floats.
@@ -97,40 +110,52 @@ static inline __attribute__((always_inline)) void pair_store(Vec (&acc)[B][P], c
     pair_functions(t, sums, B, P);
     return;
   }
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    pair_narrow<P>(acc[b], t.out + pair_place(t, b, t.out_plane), t.out_pixel);
-  }
+  pair_narrow<B, P>(acc, t);
 }
 
-// Sums of vectors of outputs in memory, [vector][row][v], become the results of a tile's pixels: four at a time, so that
-// what is asked of the step is asked once for them. first: of the tile's vectors.
+// Sums of V vectors of outputs in memory, `plane` floats apart, [row][v], become the results of a tile's pixels: four
+// at a time, so that what is asked of the step is asked once for them.
+template <bool F, int V>
+static inline __attribute__((always_inline)) void pair_finish_vectors(PairTile t, const float* sums,
+                                                                      std::int64_t plane, int pixels) {
+  const auto pixels_of = [&]<int P>(Count<P>) __attribute__((always_inline)) {
+    Vec acc[V][P];
+    POWERLAB_UNROLL
+    for (int b = 0; b < V; ++b) {
+      const Vec bias = load(t.bias + b * kWidth);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = load(sums + b * plane + p * kWidth) + bias;
+    }
+    pair_store<F, V, P>(acc, t);
+    sums += P * kWidth;
+    t.out += P * t.out_pixel;
+    if (t.residual) t.residual += P * t.residual_pixel;
+  };
+  for (int p = 0; p + 4 <= pixels; p += 4) pixels_of(Count<4>{});
+  if (pixels & 2) pixels_of(Count<2>{});
+  if (pixels & 1) pixels_of(Count<1>{});
+}
+
+// The same of some vectors of a tile, the first of them `first`; [vector][row][v].
 template <bool F>
 static __attribute__((noinline)) void pair_finish_sums(const PairTile& t, int first, const float* sums, int vectors,
                                                        int pixels, int rows) {
-  PairTile one = t;
-  for (int b = first; b < first + vectors; ++b) {
+  PairTile part = t;
+  for (int b = first, together = 1; b < first + vectors; b += together) {
     const int vector = t.first_vector % kBlockVectors + b;
-    one.first_vector = t.first_vector + b;
-    one.out = t.out + (F ? b * t.out_plane : vector / kBlockVectors * t.out_plane);
+    part.first_vector = t.first_vector + b;
+    part.bias = t.bias + b * kWidth;
+    part.out = t.out + (F ? b * t.out_plane : vector / kBlockVectors * t.out_plane);
     if (t.residual)
-      one.residual =
+      part.residual =
           t.residual + (t.narrow_residual ? vector / kBlockVectors * t.residual_plane : b * t.residual_plane);
-    const Vec bias = load(t.bias + b * kWidth);
-    const float* row = sums + (b - first) * rows * kWidth;
-    const auto pixels_of = [&]<int P>(Count<P>) __attribute__((always_inline)) {
-      Vec acc[1][P];
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[0][p] = load(row + p * kWidth) + bias;
-      pair_store<F, 1, P>(acc, one);
-      row += P * kWidth;
-      one.out += P * t.out_pixel;
-      if (t.residual) one.residual += P * t.residual_pixel;
-    };
-    int p = 0;
-    for (; p + 4 <= pixels; p += 4) pixels_of(Count<4>{});
-    if (p + 2 <= pixels) pixels_of(Count<2>{});
-    if (pixels % 2) pixels_of(Count<1>{});
+    const float* from = sums + (b - first) * rows * kWidth;
+    const bool whole = kBlockVectors == 2 && vector % 2 == 0 && b + 2 <= first + vectors;
+    together = whole ? 2 : 1;
+    if (whole)
+      pair_finish_vectors<F, 2>(part, from, rows * kWidth, pixels);
+    else
+      pair_finish_vectors<F, 1>(part, from, rows * kWidth, pixels);
   }
 }
 
