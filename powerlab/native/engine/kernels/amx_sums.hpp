@@ -199,8 +199,9 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int
             POWERLAB_TILE_LOAD(7, weights + 3 * kTileRowBytes, row_bytes);
             POWERLAB_TILE_MULTIPLY(3, 4, 7);
           }
-          __builtin_prefetch(prefetch, 0, 2);
-          __builtin_prefetch(prefetch + kLineBytes, 0, 2);  // few tiles: a step is more than a line
+          // All lines of it: where there are few tiles, much of the next unit falls to each.
+          for (std::int64_t line = 0; line < prefetch_step; line += kLineBytes)
+            __builtin_prefetch(prefetch + line, 0, 2);
           prefetch += prefetch_step;
         }
       }

@@ -82,8 +82,8 @@ struct PlacedPairs {
 
   PlacedPairs(const Numbers& numbers, int n, int c, int h, int w, int halo)
       : numbers(numbers),
-        memory(static_cast<std::size_t>(n) * ((c + numbers.block - 1) / numbers.block) * (numbers.block / 2) * (h + 2 * halo) *
-               (w + 2 * halo)),
+        memory(static_cast<std::size_t>(n) * ((c + numbers.block - 1) / numbers.block) * (numbers.block / 2) *
+               (h + 2 * halo) * (w + 2 * halo)),
         view(view_in_blocks(memory.data(), n, c, h, w, numbers.block, numbers.block / 2, halo)) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
   }
@@ -153,7 +153,8 @@ Floats packed_weights(const Numbers& numbers, const reference::Tensor& weights, 
   for (int group = 0; group < groups; ++group) {
     for (int unit = 0; unit < units; ++unit) {
       for (int at = 0; at < blocks * weights.h * weights.w * numbers.block / channels; ++at) {
-        const int word = at % (numbers.block / channels), tap = at / (numbers.block / channels) % (weights.h * weights.w);
+        const int word = at % (numbers.block / channels),
+                  tap = at / (numbers.block / channels) % (weights.h * weights.w);
         const int block = at / (numbers.block / channels) / (weights.h * weights.w);
         for (int o = unit * vectors / units * v; o < (unit + 1) * vectors / units * v; ++o) {
           const int first = block * numbers.block + channels * word;

@@ -14,7 +14,9 @@ template <bool F, int B>
 static __attribute__((noinline)) void amx_tile(const PairTile* next, int pixels, PairTiles& tiles) {
   run_tiles<B, float>(tiles.waiting(), tiles.pixels(), next, pixels, tiles,
                       []<int N>(const PairTile& t, int count, int first, Count<N>, const float* sums) {
-                        pair_finish_sums<F>(t, first, sums, N, count, kTileRows);
+                        for_rows(t, count, [&](const PairTile& part, int at, int pixels) {
+                          pair_finish_sums<F>(part, first, sums + at * kWidth, N, pixels, kTileRows);
+                        });
                       });
   tiles.empty();
 }

@@ -33,6 +33,29 @@ static inline std::int64_t pair_group_vectors(const Step& s) {
 }
 static inline std::int64_t float_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
 
+// How the pixels of a result are cut into tiles: rows of so many pixels, and how many of these an image has.
+struct PairRows {
+  std::int64_t of_image, width;
+  std::int64_t pixels;  // from row to row, where they are the image's only row; 0: they are not
+};
+static inline std::int64_t tiles_of_row(const PairRows& rows) {
+  return (rows.width + kPairTilePixels - 1) / kPairTilePixels;
+}
+
+// AMX fills its tiles, where that takes fewer of them, from all rows of an image as one: it multiplies what lies
+// between them, too, for nothing.
+static inline PairRows pair_rows(const Step& s) {
+  const PairRows rows = {s.out.h, s.out.w, 0};
+#if defined(POWERLAB_TILE_MULTIPLY)
+  if (s.stride_h == 1 && s.stride_w == 1) {
+    const std::int64_t apart = s.x.row / s.x.pixel;
+    const PairRows one = {1, (s.out.h - 1) * apart + s.out.w, apart};
+    if (tiles_of_row(one) < s.out.h * tiles_of_row(rows)) return one;
+  }
+#endif
+  return rows;
+}
+
 // Zeros for the vectors that fill up the last block: what reads it multiplies them by 0, which makes no number of NaN.
 static inline void pair_fill(const PairTile& t, int first, int vectors, std::int64_t pixels) {
   for (int b = first; b < first + vectors; ++b) {
@@ -48,18 +71,18 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   const std::int64_t units = (vectors + kTileVectors - 1) / kTileVectors;
   const std::int64_t group = unit / units, i = unit % units;
   const std::int64_t begin_of = i * vectors / units, end_of = (i + 1) * vectors / units;
-  const std::int64_t first = begin_of * kFloats, last = end_of * kFloats < floats ? end_of * kFloats : floats;
+  const std::int64_t first_vector = begin_of * kFloats, last = end_of * kFloats < floats ? end_of * kFloats : floats;
   const std::int64_t in_blocks = s.x.blocks / s.groups;
   const std::int64_t reduction = in_blocks * s.lanes * s.kernel_h * s.kernel_w;
   const std::int64_t bytes = reduction * (end_of - begin_of) * kTileLanes * 4;
   const int filling =
       F || last < floats ? 0 : static_cast<int>((kBlockVectors - floats % kBlockVectors) % kBlockVectors);
   const bool narrow_residual = s.numbers[0] == 1;
-  const std::int64_t out_block = group * (s.out.blocks / s.groups) + first / (F ? 1 : kBlockVectors);
-  const std::int64_t y_block = group * (s.y.blocks / s.groups) + first / (narrow_residual ? kBlockVectors : 1);
+  const std::int64_t out_block = group * (s.out.blocks / s.groups) + first_vector / (F ? 1 : kBlockVectors);
+  const std::int64_t y_block = group * (s.y.blocks / s.groups) + first_vector / (narrow_residual ? kBlockVectors : 1);
   PairTile t;
   t.weights = s.weights + (group * vectors + begin_of) * reduction * kTileLanes;
-  t.bias = s.bias + (group * floats + first) * kWidth;
+  t.bias = s.bias + (group * floats + first_vector) * kWidth;
   t.prefetch_step = bytes / (tiles.end - tiles.begin) / reduction;
   t.x_plane = s.x.plane;
   t.x_row = s.x.row * s.dilation_h;
@@ -70,7 +93,7 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   t.residual_plane = s.y.plane;
   t.residual_pixel = s.y.pixel;
   t.step = &s;
-  t.first_vector = static_cast<int>(first);
+  t.first_vector = static_cast<int>(first_vector);
   t.blocks = static_cast<int>(in_blocks);
   t.words = s.lanes;
   // Half a block is left out where all its weights are 0.
@@ -82,20 +105,31 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   t.narrow_residual = narrow_residual;
   registers.begin(group, tiles.begin);
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + bytes;
-  const std::int64_t row_tiles = (s.out.w + kPairTilePixels - 1) / kPairTilePixels;
-  const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
+  const PairRows rows = pair_rows(s);
+  const std::int64_t row_tiles = tiles_of_row(rows);
+  const std::int64_t wide = rows.width / row_tiles, wider = rows.width % row_tiles;  // so many have one pixel more
+  t.row_pixels = rows.pixels;
+  t.row_width = s.out.w;
+  t.out_row = s.out.row;
+  t.residual_row = s.y.row;
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const std::int64_t column = tile % row_tiles, row = tile / row_tiles, n = row / s.out.h, y = row % s.out.h;
+    const std::int64_t column = tile % row_tiles, row = tile / row_tiles, n = row / rows.of_image,
+                       y = row % rows.of_image;
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
+    const std::int64_t first = rows.pixels ? 0 : begin;
+    t.begin = begin;
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
-    t.out = s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel;
-    t.residual = s.y.data ? s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
+    t.out = s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + first * s.out.pixel;
+    t.residual = s.y.data ? s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + first * s.y.pixel : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
-    run_pair_tile<F>(t, last - first, pixels, registers);
-    if (filling) pair_fill(t, static_cast<int>(last - first), filling, pixels);
+    run_pair_tile<F>(t, last - first_vector, pixels, registers);
+    if (!filling) continue;
+    for_rows(t, static_cast<int>(pixels), [&](const PairTile& part, int, int count) {
+      pair_fill(part, static_cast<int>(last - first_vector), filling, count);
+    });
   }
-  end_pair_tiles<F>(last - first, registers);
+  end_pair_tiles<F>(last - first_vector, registers);
 }
 
 template <bool F>
@@ -105,8 +139,8 @@ static void conv_pairs(const Step& s, int thread, int threads) {
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
   const std::int64_t group_units = (pair_group_vectors(s) + kTileVectors - 1) / kTileVectors;
   const Range units = share(s.groups * group_units, channel_part, s.channel_split);
-  const std::int64_t row_tiles = (s.out.w + kPairTilePixels - 1) / kPairTilePixels;
-  const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
+  const PairRows rows = pair_rows(s);
+  const Range tiles = share(s.out.n * rows.of_image * tiles_of_row(rows), row_part, row_parts);
   PairTiles registers(s);
   const std::int64_t own = tiles.end - tiles.begin, wanted = s.chunk_tiles < own ? s.chunk_tiles : own;
   const std::int64_t chunk = registers.at_once(wanted);

@@ -5,8 +5,8 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// x in blocks of kWidth floats, out in blocks of 16-bit floats, filled up with zeros. Changed: out = activate(x * scale +
-// shift) first, scales of the channels being the weights, shifts the bias, and the activation that of x.
+// x in blocks of kWidth floats, out in blocks of 16-bit floats, filled up with zeros. Changed: out = activate(x * scale
+// + shift) first, scales of the channels being the weights, shifts the bias, and the activation that of x.
 template <bool kChanged>
 static void narrow_blocks(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);

@@ -35,8 +35,8 @@ static inline void narrow_near(const float* near, float* out, std::int64_t out_r
   }
 }
 
-// x in blocks of kWidth floats or as out, out in blocks of 16-bit floats, filled up with zeros; weights as conv_depthwise
-// has them.
+// x in blocks of kWidth floats or as out, out in blocks of 16-bit floats, filled up with zeros; weights as
+// conv_depthwise has them.
 template <class X>
 static void conv_depthwise_narrow(const Step& s, int thread, int threads) {
   alignas(4 * kWidth) float near[kNearFloats];
