@@ -1,6 +1,6 @@
-"""How much faster bfloat16, and weights in fewer bits, are than float32, in the built-in engine and beside its peers.
+"""How much faster 16-bit floats, and weights in fewer bits, are than float32, in the built-in engine and in its peers.
 
-    python -m bench.precision.floats     # ResNet-50 and others in bf16; AlexNet, VGG-16 and LSTMs with smaller weights
+    python -m bench.precision.floats     # ResNet-50 and others in bf16, fp16; AlexNet and others with smaller weights
     python -m bench.precision.floats resnet50 --precisions bf16 --threads 1 --seconds 4
 
 Every engine runs the network in the same precision, those of weights alone from the same rounded file; one that does
@@ -27,11 +27,11 @@ from bench.peers.turns import EngineError, EngineProcess, Outputs
 from powerlab.backends.packages import installed_version
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.accuracy import sqnr_db
-from powerlab.engine.target.tiers import choose_tier
+from powerlab.engine.target.tiers import IN_16_BITS, choose_tier, missing_numbers
 from powerlab.sysroot import Sysroot
 
 CASES = {
-    "bf16": ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny"),
+    **dict.fromkeys(IN_16_BITS, ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny")),
     "fp16w": ("alexnet", "vgg16", "lstm2"),
     "int8w": ("alexnet", "vgg16", "lstm2"),
     "int4w": ("alexnet", "vgg16", "lstm2"),
@@ -85,7 +85,7 @@ def main() -> None:
     """Measure what the command line asks for and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help="instead of those each precision is meant for")
-    parser.add_argument("--precisions", nargs="+", default=list(CASES))
+    parser.add_argument("--precisions", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--batches", type=int, nargs="+", default=[1])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--peers", nargs="*", default=PEERS)
@@ -98,6 +98,9 @@ def main() -> None:
         table.add_column(column, justify="left" if column in ("precision", "model") else "right")
     absent: dict[str, str] = {}
     for precision in asked.precisions:
+        if lacking := missing_numbers(tier, precision):
+            absent[precision] = f"{precision}: this processor has no instructions for {lacking}"
+            continue
         for model in asked.models or CASES[precision]:
             for batch, threads in itertools.product(asked.batches, asked.threads):
                 cell = Cell(model=model, batch_size=batch, threads=threads)

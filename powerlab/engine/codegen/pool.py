@@ -28,8 +28,13 @@ def window_fields(node: Node) -> dict[str, Any]:
 
 
 def lower_max_pool(builder: Builder, node: Node) -> None:
-    """Lower a MaxPool."""
-    x = builder.blocked(node.inputs[0])
+    """Lower a MaxPool: of 16-bit floats where these are there and all that reads the result takes them."""
+    name, made = node.inputs[0], node.outputs[0]
+    if builder.lies_in_pairs(name) and builder.is_read_in_pairs(made):
+        kernel = f"pool_max_{builder.tier.precision}"
+        builder.emit(kernel, node, builder.new_pairs(made), builder.pairs(name), **window_fields(node))
+        return
+    x = builder.blocked(name)
     builder.emit("pool_max", node, builder.new_blocked(node.outputs[0]), x, **window_fields(node))
 
 

@@ -1,4 +1,4 @@
-"""Which tensors lie in 16-bit floats: those that nobody but convolutions in such floats reads."""
+"""Which tensors lie in 16-bit floats: those that nobody but convolutions in such floats reads, or maxima for these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def tensors_read_in_pairs(
 ) -> dict[str, bool]:
     """Return of each tensor that a node reads whether all that read it take 16-bit floats.
 
-    What a depthwise convolution reads depends on who reads its result, so nodes are gone through backwards.
+    What a depthwise convolution or a maximum of windows reads depends on who reads its result, so nodes are gone
+    through backwards.
 
     Args:
         graph: to be lowered.
@@ -41,6 +42,8 @@ def ends_in_pairs(node: Node, read_in_pairs: Mapping[str, bool]) -> bool:
 
 
 def _reads_pairs(node: Node, chosen: Mapping[str, tuple[ConvShape, Choice]], read_in_pairs: Mapping[str, bool]) -> bool:
+    if node.op_type == "MaxPool":
+        return read_in_pairs.get(node.outputs[0], False)
     if node.op_type != "FusedConv":
         return False
     algorithm = chosen[node.outputs[0]][1].algorithm

@@ -74,6 +74,9 @@ Numbers numbers_of(const PairTable& pairs) {
   return numbers;
 }
 
+// Rows of a tile of AMX may be of any length.
+bool takes_images(const PairTable& pairs) { return std::string_view(pairs.name).find("amx") != std::string_view::npos; }
+
 // A tensor of 16-bit floats in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
 struct PlacedPairs {
   const Numbers& numbers;
@@ -177,9 +180,12 @@ struct PairCase {
   int n, groups, in, out, h, w;  // channels of a group
   reference::Window window;
   bool floats, residual, narrow_residual, function;
+  bool image;  // of up to four channels, two words a pixel
 };
 
-PairCase random_case(int block, Random& random) {
+constexpr int kImageBlock = 4;
+
+PairCase random_case(int block, bool takes_images, Random& random) {
   PairCase c{};
   c.n = random.whole(1, 2);
   c.groups = random.coin() ? 1 : random.whole(2, 3);
@@ -199,6 +205,8 @@ PairCase random_case(int block, Random& random) {
   c.residual = random.coin();
   c.narrow_residual = random.coin();
   c.function = random.coin();
+  c.image = takes_images && c.groups == 1 && random.coin();
+  if (c.image) c.in = random.whole(1, kImageBlock);
   return c;
 }
 
@@ -234,12 +242,14 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
   }
   reference::function(summed, c.function ? silu : [](double value) { return value; }, expected);
 
-  PlacedPairs placed(numbers, c.n, in, c.h, c.w, 2), narrow_residual(numbers, c.n, out, out_h, out_w, 1);
+  Numbers read = numbers;
+  if (c.image) read.block = kImageBlock;
+  PlacedPairs placed(read, c.n, in, c.h, c.w, 2), narrow_residual(numbers, c.n, out, out_h, out_w, 1);
   placed.put(x);
   narrow_residual.put(residual);
   Placed wide_residual(c.n, out, out_h, out_w, v, 1);
   wide_residual.put(residual);
-  Floats packed = packed_weights(numbers, weights, c.groups, v, pairs.tile_blocks);
+  Floats packed = packed_weights(read, weights, c.groups, v, pairs.tile_blocks);
   Floats biases(static_cast<std::size_t>((out + v - 1) / v * v));
   for (std::size_t i = 0; i < bias.size(); ++i) biases[i] = static_cast<float>(bias[i]);
   Step step{};
@@ -252,10 +262,11 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
   set_clamp(step, clamp);
   step.function = c.function ? kSilu : kNoFunction;
   step.groups = c.groups;
-  step.lanes = step.last_lanes = numbers.block / 2;
-  const std::string what = std::string(pairs.name) + (c.floats ? " conv to floats " : " conv ") +
-                           std::to_string(c.groups) + " x " + std::to_string(c.in) + " to " + std::to_string(c.out) +
-                           " kernel " + std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
+  step.lanes = step.last_lanes = read.block / 2;
+  const std::string what = std::string(pairs.name) + (c.image ? " image" : "") +
+                           (c.floats ? " conv to floats " : " conv ") + std::to_string(c.groups) + " x " +
+                           std::to_string(c.in) + " to " + std::to_string(c.out) + " kernel " +
+                           std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
   const std::string family = std::string("conv_direct_") + pairs.numbers + (c.floats ? "_f32" : "");
   std::vector<float> first;
   for (const int threads : {1, 2, 3, 4}) {
@@ -288,33 +299,38 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
   const auto run = [&](const char* family, const Step& step, int threads) {
     run_kernel(pairs, std::string(family) + pairs.numbers, step, threads);
   };
-  for (const int channels : {1, 15, 16, 40}) {
-    reference::Tensor x(2, channels, 3, 5);
+  Numbers of_image = numbers;
+  of_image.block = kImageBlock;
+  const bool has_images = std::string_view(pairs.numbers) == "bf16";
+  for (const int channels : {1, 3, 4, 15, 16, 40}) {
+    const int h = 3, w = 19;
+    reference::Tensor x(2, channels, h, w);
     random.fill(x.values);
     x.values[0] = 1.00390625;
     x.values[1] = 1.01171875;
     x.values[2] = 1.00048828125;
-    Placed blocks(2, channels, 3, 5, v, 1), planes(2, channels, 3, 5, 1, 0);
+    Placed blocks(2, channels, h, w, v, 1), planes(2, channels, h, w, 1, 0);
     blocks.put(x);
     planes.put(x);
-    for (const int run_as : {1, 2, 3, 4}) {
-      const bool in_planes = run_as % 2 == 0;
-      const int threads = run_as > 2 ? 3 : 1;
-      PlacedPairs to(numbers, 2, channels, 3, 5, 1);
-      Step step{};
-      step.x = in_planes ? planes.view : blocks.view;
-      step.out = to.view;
-      run(in_planes ? "narrow_planes_" : "narrow_blocks_", step, threads);
-      int wrong = 0;
-      for (int n = 0; n < 2; ++n) {
-        for (int c = 0; c < to.view.blocks * numbers.block; ++c) {
-          for (int i = 0; i < 15; ++i) {
-            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? numbers.narrow(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
+    for (const std::string_view family : {"narrow_blocks_", "narrow_planes_", "narrow_image_"}) {
+      const bool is_image = family == "narrow_image_";
+      if (is_image && !(has_images && channels <= kImageBlock)) continue;
+      for (const int threads : {1, 3}) {
+        PlacedPairs to(is_image ? of_image : numbers, 2, channels, h, w, 1);
+        Step step{};
+        step.x = family == "narrow_blocks_" ? blocks.view : planes.view;
+        step.out = to.view;
+        run(family.data(), step, threads);
+        int wrong = 0;
+        for (int n = 0; n < 2; ++n) {
+          for (int c = 0; c < to.view.blocks * to.numbers.block; ++c) {
+            for (int i = 0; i < h * w; ++i)
+              wrong += to.at(n, c, i / w, i % w) != (c < channels ? numbers.narrow(x.at(n, c, i / w, i % w, 0.0)) : 0);
           }
         }
+        report.check(std::string(family) + "floats to 16 bits", wrong, 0);
+        report.check("floats to 16 bits writes elsewhere", to.written_around(), 0);
       }
-      report.check("floats to 16 bits", wrong, 0);
-      report.check("floats to 16 bits writes elsewhere", to.written_around(), 0);
     }
   }
   {
@@ -432,6 +448,39 @@ void check_depthwise(int v, const PairTable& pairs, Random& random, Report& repo
   }
 }
 
+void check_pool(const PairTable& pairs, Random& random, Report& report) {
+  const Numbers numbers = numbers_of(pairs);
+  reference::Window window;
+  window.kernel_h = random.whole(1, 4);
+  window.kernel_w = random.whole(1, 4);
+  window.stride_h = random.whole(1, 3);
+  window.stride_w = random.whole(1, 3);
+  window.top = random.whole(0, window.kernel_h - 1);
+  window.left = random.whole(0, window.kernel_w - 1);
+  const int channels = random.whole(1, 70), n = random.whole(1, 2), h = random.whole(4, 12), w = random.whole(4, 20);
+  reference::Tensor x(n, channels, h, w);
+  random.fill(x.values);
+  numbers.round_all(x.values);
+  reference::Tensor expected(n, channels, (h + 2 * window.top - window.kernel_h) / window.stride_h + 1,
+                             (w + 2 * window.left - window.kernel_w) / window.stride_w + 1);
+  reference::pool_max(x, window, expected);
+  PlacedPairs placed(numbers, n, channels, h, w, 1);
+  placed.put(x);
+  Step step{};
+  step.x = placed.view;
+  set_window(step, window);
+  for (const int threads : {1, 3}) {
+    PlacedPairs made(numbers, n, channels, expected.h, expected.w, 2);
+    step.out = made.view;
+    run_kernel(pairs, std::string("pool_max_") + pairs.numbers, step, threads);
+    const std::string what = std::string(pairs.name) + " maximum of " + std::to_string(window.kernel_h) + "x" +
+                             std::to_string(window.kernel_w);
+    report.check(what, made.error(expected), 0);
+    report.check(what + " fills up the last block", !made.filled(), 0);
+    report.check(what + " writes elsewhere", made.written_around(), 0);
+  }
+}
+
 // A product of computed matrices; both sides are rounded on the way.
 void check_product(int v, const PairTable& pairs, Random& random, Report& report) {
   const Numbers numbers = numbers_of(pairs);
@@ -531,9 +580,10 @@ void check_packing(int v, const PairTable& pairs, Random& random, Report& report
 
 void check_pair_convolutions(int v, const PairTable& pairs, Report& report) {
   Random random(19);
-  for (int round = 0; round < 120; ++round) check_conv(v, pairs, random_case(pairs.block, random), random, report);
+  for (int round = 0; round < 120; ++round)
+    check_conv(v, pairs, random_case(pairs.block, takes_images(pairs), random), random, report);
   for (int round = 0; round < 12; ++round) {  // over so many channels that what AMX gathers has room for a few tiles
-    PairCase c = random_case(pairs.block, random);
+    PairCase c = random_case(pairs.block, false, random);
     c.window = reference::Window{1, 1, 1, 1, 1, 1, 0, 0};
     c.groups = 1;
     c.in = 16 * random.whole(50, 80);
@@ -557,6 +607,7 @@ void check_pairs(const KernelTable& table, Report& report) {
     check_pair_convolutions(table.vector_width, *pairs, report);
     check_conversions(table.vector_width, *pairs, random, report);
     for (int i = 0; i < 60; ++i) check_depthwise(table.vector_width, *pairs, random, report);
+    for (int i = 0; i < 30; ++i) check_pool(*pairs, random, report);
     if (std::string_view(pairs->numbers) == "bf16") check_pair_products(table.vector_width, *pairs, report);
     std::printf("%s: %s: %d checks\n", table.tier, pairs->name, report.checked() - before);
   }

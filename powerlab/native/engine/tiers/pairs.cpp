@@ -4,6 +4,7 @@
 #include "kernels/pairs/conv_pairs.hpp"
 #include "kernels/pairs/convert_pairs.hpp"
 #include "kernels/pairs/depthwise_pairs.hpp"
+#include "kernels/pairs/pool_pairs.hpp"
 #if !defined(POWERLAB_HALVES)
 #include "kernels/pairs/gradient_pairs.hpp"
 #include "kernels/pairs/matmul_pairs.hpp"
@@ -29,6 +30,7 @@ static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("narrow_changed_" POWERLAB_NUMBERS, "", narrow_blocks<true>),
     POWERLAB_PAIR_KERNEL("narrow_planes_" POWERLAB_NUMBERS, "", narrow_planes),
     POWERLAB_PAIR_KERNEL("narrow_rows_" POWERLAB_NUMBERS, "", narrow_rows),
+    POWERLAB_PAIR_KERNEL("pool_max_" POWERLAB_NUMBERS, "", pool_max_narrow),
 #if !defined(POWERLAB_HALVES)
     POWERLAB_KERNEL("conv_weight_gradient_bf16", "conv_weight_gradient_bf16", conv_weight_gradient<PairProducts>),
     POWERLAB_KERNEL("pack_kernels_bf16", "pack_kernels_bf16", pack_pair_kernels),

@@ -1,22 +1,9 @@
 // Pooling in the blocked layout. Windows are cut at the edges of the plane, so x needs no halo.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/blocked/window.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
-
-// The part of a window that lies inside [0, size).
-struct Span {
-  int begin, end;
-};
-static inline Span window(std::int64_t at, int stride, int pad, int kernel, int size) {
-  const int begin = static_cast<int>(at) * stride - pad;
-  const int end = begin + kernel;
-  return {begin < 0 ? 0 : begin, end > size ? size : end};
-}
-
-// The larger of two; not-a-number wins.
-static inline Vec larger(Vec most, Vec v) { return v != v ? v : at_least(most, v); }
 
 // The largest of `count` pixels that follow on each other, four at a time: one alone would wait for itself.
 static inline Vec largest_pixel(const float* x, int count, Vec most) {
