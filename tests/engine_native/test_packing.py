@@ -151,18 +151,19 @@ def test_weights_of_16_bits_lie_where_kernels_read_them(precision, tile, groups,
     (width, blocks), numbers = tile, NUMBERS[precision]
     outputs, inputs = data.draw(st.integers(1, 70)), data.draw(st.integers(1, 35))
     kernel = data.draw(st.sampled_from([(1, 1), (3, 2)]))
+    channels = data.draw(st.sampled_from([4, 16, 32]))
     weights = numbered(groups * outputs, inputs, *kernel) % 251
     tier = Tier("any", width, blocks, 4, precision=precision)
-    words = iter(pack_pairs(weights, groups, tier).view(np.uint16))
+    words = iter(pack_pairs(weights, groups, tier, channels).view(np.uint16))
     to_bits = {BF16: bfloat16_bits, FP16: float16_bits}[precision]
     width, together, run = width * numbers.floats, blocks // numbers.floats, numbers.channels
     found = np.zeros_like(weights, np.uint16)
     for group in range(groups):
         for begin, end in itertools.pairwise(unit_bounds(divide_up(outputs, width), together)):
-            places = itertools.product(range(divide_up(inputs, 16)), *map(range, kernel), range(16 // run))
+            places = itertools.product(range(divide_up(inputs, channels)), *map(range, kernel), range(channels // run))
             for block, y, x, word in places:
                 for output, channel in itertools.product(range(begin * width, end * width), range(run)):
-                    bits, at = next(words), 16 * block + word * run + channel
+                    bits, at = next(words), channels * block + word * run + channel
                     if output < outputs and at < inputs:
                         found[group * outputs + output, at, y, x] = bits
                     else:

@@ -54,7 +54,7 @@ def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_bloc
 def pack_pair_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int) -> Operand:
     """Append the step that packs weights for ``conv_direct_bf16``, and return what it makes."""
     groups = kernels.values.sizes[0] // kernels.merged
-    packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier),))
+    packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier, builder.tier.narrow_block),))
     numbers = (unit_blocks, kernels.merged)
     builder.emit_general("pack_kernels_bf16", _label(node), (packed, kernels.values), numbers)
     return packed

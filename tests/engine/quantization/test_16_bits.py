@@ -97,7 +97,7 @@ def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(pr
         *conv("a", "b", 83, 83, constants, kernel=3, group=83),
         *conv("b", "c", 83, 83, constants, kernel=5, group=83, stride=2),
         *conv("c", "d", 83, 48, constants),
-        helper.make_node("MaxPool", ["d"], ["e"], kernel_shape=[2, 2], strides=[1, 1]),
+        helper.make_node("AveragePool", ["d"], ["e"], kernel_shape=[2, 2], strides=[1, 1]),
         *conv("e", "f", 48, 48, constants, kernel=7, group=48),
         *conv("f", "g", 48, 48, constants),
         *conv("g", "h", 48, 48, constants, kernel=3, group=48, added="g"),
@@ -112,6 +112,32 @@ def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(pr
     assert depthwise == [precision, precision, f"to_{precision}", "f32"]
     found = one.run(x)["y"]
     assert 35 < sqnr_db(exact, found) < 80
+    one.poison()
+    for session in (one, *others):
+        np.testing.assert_array_equal(session.run(x)["y"], found)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_maxima_between_convolutions_stay_in_16_bits(precision, tmp_path):
+    constants = {}
+    pool = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    nodes = [
+        *conv("x", "a", 40, 83, constants),
+        helper.make_node("MaxPool", ["a"], ["b"], **pool),
+        *conv("b", "c", 83, 40, constants),
+        helper.make_node("MaxPool", ["c"], ["d"], **pool),
+        *conv("d", "e", 40, 24, constants, activation=""),
+        helper.make_node("ReduceMean", ["d"], ["means"], axes=[1], keepdims=1),
+        helper.make_node("Mul", ["e", "means"], ["y"]),
+    ]
+    (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": (2, 40, 31, 45)}, constants=constants, opset=13))
+    x = {"x": normal(3, 2, 40, 31, 45)}
+    exact = Session(tmp_path / "network.onnx").run(x)["y"]
+    one, *others = (Session(tmp_path / "network.onnx", threads=n, precision=precision) for n in (1, 2, 3))
+    pools = [kernel.split("_")[2] for kernel, _ in one.steps() if kernel.startswith("pool_max")]
+    assert pools == [precision, "f32"]  # the second one's floats are read, too
+    found = one.run(x)["y"]
+    assert 30 < sqnr_db(exact, found) < 80
     one.poison()
     for session in (one, *others):
         np.testing.assert_array_equal(session.run(x)["y"], found)

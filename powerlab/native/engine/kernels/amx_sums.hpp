@@ -6,7 +6,7 @@
 // lies, and rows may overlap. Weights are whole blocks of 16 channels: their words are the rows of `b`. They come from
 // the second-level cache, and what they are multiplied with from the first: two tiles of pixels load them once.
 //
-// Under a kernel of 1 x 1 a run is no more than a block, a quarter or half of a tile's row. There the words of several
+// Under a kernel of 1 x 1 a run is no more than a block, of bytes a quarter of a tile's row. There the words of several
 // blocks are gathered into rows before, once for all units of outputs, unless they follow on each other anyway, as
 // features do.
 //
@@ -35,7 +35,7 @@ class Tiles {
     words_ = words_at_once(run_);
     const int blocks = static_cast<int>(s.x.blocks / s.groups), all = blocks * s.lanes;
     if (s.kernel_h * s.kernel_w > 1 || blocks == 1) return;
-    int together = s.x.plane == s.lanes || all > kMostWords || s.lanes < kLeastWords ? 1 : kTileRows / s.lanes;
+    int together = s.x.plane == s.lanes || all > kMostWords || s.lanes != kGatheredWords ? 1 : kTileRows / s.lanes;
     while (together > 1 && blocks % together) --together;
     gathers_ = together > 1;
     if (!gathers_ && s.x.plane != s.lanes) return;
@@ -75,7 +75,7 @@ class Tiles {
   bool row() const { return row_; }
   bool gathers() const { return gathers_; }
 
-  static constexpr int kMostWords = 1024, kLeastWords = 4;  // of a pixel, and of a block, that are gathered
+  static constexpr int kMostWords = 1024, kGatheredWords = 4;  // of a pixel, and of a block, that are gathered
 
  private:
   int first_ = 0, second_ = 0;  // pixels
@@ -124,25 +124,20 @@ class ConvTiles : public Tiles {
     float* to = gathered_ + next_ * kTileRows * run();
     if (next_++ == known_) {
       ++known_;
-      if (t.words == kLeastWords) {
-        gather<kLeastWords>(t, pixels, to);
-      } else {
-        gather<2 * kLeastWords>(t, pixels, to);
-      }
+      gather(t, pixels, to);
       // Instructions that load tiles do not tell the compiler that they read memory.
       __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
     t.x = to;
   }
-  // The words of a tile's pixels, [multiplication][16 pixels][word], from blocks of so many.
-  template <int kBlock>
+  // The words of a tile's pixels, [multiplication][16 pixels][word].
   void gather(const Tile& t, int pixels, float* to) const {
     const int words = this->words();
     for (int block = 0; block < t.blocks; ++block) {
-      const int word = block * kBlock;
+      const int word = block * kGatheredWords;
       float* row = to + word / words * kTileRows * words + word % words;
       const float* x = t.x + block * t.x_plane;
-      for (int p = 0; p < pixels; ++p, row += words, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kBlock);
+      for (int p = 0; p < pixels; ++p, row += words, x += t.x_pixel) __builtin_memcpy(row, x, 4 * kGatheredWords);
     }
   }
 

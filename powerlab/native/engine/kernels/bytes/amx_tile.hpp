@@ -77,7 +77,9 @@ template <bool F, int B>
 static __attribute__((noinline)) void amx_tile(const ByteTile* next, int pixels, ByteTiles& tiles) {
   run_tiles<B, std::int32_t>(tiles.waiting(), tiles.pixels(), next, pixels, tiles,
                              []<int N>(const ByteTile& t, int count, int first, Count<N>, const std::int32_t* sums) {
-                               amx_finish<F, N>(t, count, first, sums);
+                               for_rows(t, count, [&](const ByteTile& part, int at, int pixels) {
+                                 amx_finish<F, N>(part, pixels, first, sums + at * kWidth);
+                               });
                              });
   tiles.empty();
 }

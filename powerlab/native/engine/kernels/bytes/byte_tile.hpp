@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/bytes/requantize.hpp"
+#include "kernels/image_rows.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -49,6 +50,7 @@ struct ByteTile {
   int first_vector;  // of the unit, counted from the start of its group
   int blocks, words, last_words, kernel_h, kernel_w;
   Requantize requantize;
+  TileOfRows rows;
   std::int64_t count, x_next, out_next, residual_next, prefetch_next;  // of a run: tiles, and from one to the next
 };
 

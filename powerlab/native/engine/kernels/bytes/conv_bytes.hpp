@@ -57,6 +57,14 @@ static inline Range byte_units(const Step& s, int channel_part) {
 }
 
 template <bool F, int N>
+static inline ImageRows byte_rows(const Step& s) {
+#if defined(POWERLAB_TILE_MULTIPLY)
+  if (!(F && s.function != kNoFunction)) return merged_rows(s, kByteTilePixels<N>);
+#endif
+  return image_rows(s);
+}
+
+template <bool F, int N>
 static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* next, Range tiles,
                       ByteTiles& registers) {
   const std::int64_t group = w.group, first = w.first, count = w.count, bytes = w.bytes;
@@ -85,16 +93,21 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
   t.requantize = requantize_of(s);
   registers.begin(group, tiles.begin);
   const char* next_weights = reinterpret_cast<const char*>(next);
-  const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
-  const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
+  const ImageRows rows = byte_rows<F, N>(s);
+  const std::int64_t row_tiles = rows.tiles(kByteTilePixels<N>);
+  const std::int64_t wide = rows.width / row_tiles, wider = rows.width % row_tiles;  // so many have one pixel more
+  t.rows = {0, rows.pixels, s.out.w, 4 * s.out.row, 4 * s.y.row};
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
-  std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles, n = row / s.out.h, y = row % s.out.h;
+  std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles, n = row / rows.of_image,
+               y = row % rows.of_image;
   for (std::int64_t tile = tiles.begin, run = 1; tile < tiles.end; tile += run) {
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
-    t.out = bytes_of(s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel);
-    t.residual =
-        s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel) : nullptr;
+    const std::int64_t of_row = rows.pixels ? 0 : begin;
+    t.rows.first = begin;
+    t.out = bytes_of(s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + of_row * s.out.pixel);
+    t.residual = s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + of_row * s.y.pixel)
+                          : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
     [[maybe_unused]] std::uint8_t* out = t.out;
     if constexpr (kByteRuns) {
@@ -115,7 +128,7 @@ static void byte_pass(const Step& s, const ByteWeights& w, const std::uint8_t* n
     }
     if ((column += run) < row_tiles) continue;
     column = 0;
-    if (++y < s.out.h) continue;
+    if (++y < rows.of_image) continue;
     y = 0;
     ++n;
   }
@@ -134,8 +147,8 @@ static void conv_bytes(const Step& s, int thread, int threads) {
     const int parts = threads / s.next->channel_split;
     behind = byte_weights<N>(*s.next, byte_units<N>(*s.next, thread / parts % s.next->channel_split).begin).at;
   }
-  const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
-  const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
+  const ImageRows rows = byte_rows<F, N>(s);
+  const Range tiles = share(s.out.n * rows.of_image * rows.tiles(kByteTilePixels<N>), row_part, row_parts);
   ByteTiles registers(s);
   const std::int64_t own = tiles.end - tiles.begin, wanted = s.chunk_tiles < own ? s.chunk_tiles : own;
   const std::int64_t chunk = registers.at_once(wanted);

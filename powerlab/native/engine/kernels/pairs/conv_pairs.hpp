@@ -33,27 +33,12 @@ static inline std::int64_t pair_group_vectors(const Step& s) {
 }
 static inline std::int64_t float_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
 
-// How the pixels of a result are cut into tiles: rows of so many pixels, and how many of these an image has.
-struct PairRows {
-  std::int64_t of_image, width;
-  std::int64_t pixels;  // from row to row, where they are the image's only row; 0: they are not
-};
-static inline std::int64_t tiles_of_row(const PairRows& rows) {
-  return (rows.width + kPairTilePixels - 1) / kPairTilePixels;
-}
-
-// AMX fills its tiles, where that takes fewer of them, from all rows of an image as one: it multiplies what lies
-// between them, too, for nothing.
-static inline PairRows pair_rows(const Step& s) {
-  const PairRows rows = {s.out.h, s.out.w, 0};
+static inline ImageRows pair_rows(const Step& s) {
 #if defined(POWERLAB_TILE_MULTIPLY)
-  if (s.stride_h == 1 && s.stride_w == 1) {
-    const std::int64_t apart = s.x.row / s.x.pixel;
-    const PairRows one = {1, (s.out.h - 1) * apart + s.out.w, apart};
-    if (tiles_of_row(one) < s.out.h * tiles_of_row(rows)) return one;
-  }
+  return merged_rows(s, kPairTilePixels);
+#else
+  return image_rows(s);
 #endif
-  return rows;
 }
 
 // Zeros for the vectors that fill up the last block: what reads it multiplies them by 0, which makes no number of NaN.
@@ -105,20 +90,17 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles, PairTiles& 
   t.narrow_residual = narrow_residual;
   registers.begin(group, tiles.begin);
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + bytes;
-  const PairRows rows = pair_rows(s);
-  const std::int64_t row_tiles = tiles_of_row(rows);
+  const ImageRows rows = pair_rows(s);
+  const std::int64_t row_tiles = rows.tiles(kPairTilePixels);
   const std::int64_t wide = rows.width / row_tiles, wider = rows.width % row_tiles;  // so many have one pixel more
-  t.row_pixels = rows.pixels;
-  t.row_width = s.out.w;
-  t.out_row = s.out.row;
-  t.residual_row = s.y.row;
+  t.rows = {0, rows.pixels, s.out.w, s.out.row, s.y.row};
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const std::int64_t column = tile % row_tiles, row = tile / row_tiles, n = row / rows.of_image,
                        y = row % rows.of_image;
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     const std::int64_t first = rows.pixels ? 0 : begin;
-    t.begin = begin;
+    t.rows.first = begin;
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + first * s.out.pixel;
     t.residual = s.y.data ? s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + first * s.y.pixel : nullptr;
@@ -139,8 +121,8 @@ static void conv_pairs(const Step& s, int thread, int threads) {
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
   const std::int64_t group_units = (pair_group_vectors(s) + kTileVectors - 1) / kTileVectors;
   const Range units = share(s.groups * group_units, channel_part, s.channel_split);
-  const PairRows rows = pair_rows(s);
-  const Range tiles = share(s.out.n * rows.of_image * tiles_of_row(rows), row_part, row_parts);
+  const ImageRows rows = pair_rows(s);
+  const Range tiles = share(s.out.n * rows.of_image * rows.tiles(kPairTilePixels), row_part, row_parts);
   PairTiles registers(s);
   const std::int64_t own = tiles.end - tiles.begin, wanted = s.chunk_tiles < own ? s.chunk_tiles : own;
   const std::int64_t chunk = registers.at_once(wanted);

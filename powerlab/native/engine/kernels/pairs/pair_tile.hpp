@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/epilogue.hpp"
+#include "kernels/image_rows.hpp"
 #include "kernels/pairs/words.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -23,28 +24,8 @@ struct PairTile {
   int first_vector;                                   // of the unit, counted from the start of its group
   int blocks, words, last_words, kernel_h, kernel_w;  // words of a block, and of the last one, that are not all zero
   bool narrow_residual;
-  // Where rows of an image are one row: which of its pixels is the tile's first, how many lie from row to row, and how
-  // many of these are the result's. out and residual are then those of the image's first pixel.
-  std::int64_t begin, row_pixels, row_width;  // row_pixels 0: they are not
-  std::int64_t out_row, residual_row;
+  TileOfRows rows;
 };
-
-// f(tile, first pixel, pixels) for each part of a tile's pixels that lies in one row; the tile is then that part's.
-template <typename F>
-static inline void for_rows(const PairTile& t, int pixels, F f) {
-  if (t.row_pixels == 0) return f(t, 0, pixels);
-  for (int at = 0; at < pixels;) {
-    const std::int64_t row = (t.begin + at) / t.row_pixels, column = (t.begin + at) % t.row_pixels;
-    const int left = pixels - at, wide = static_cast<int>(t.row_width - column);
-    if (wide > 0) {
-      PairTile part = t;
-      part.out += row * t.out_row + column * t.out_pixel;
-      if (t.residual) part.residual += row * t.residual_row + column * t.residual_pixel;
-      f(part, at, wide < left ? wide : left);
-    }
-    at += static_cast<int>(t.row_pixels - column);
-  }
-}
 
 // Vector b of a tile lies so far from the first one's block.
 static inline std::int64_t pair_place(const PairTile& t, int b, std::int64_t plane) {
