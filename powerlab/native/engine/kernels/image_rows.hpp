@@ -13,14 +13,16 @@ struct ImageRows {
 };
 static inline ImageRows image_rows(const Step& s) { return {s.out.h, s.out.w, 0}; }
 
-// All rows of an image as one, where that takes fewer tiles of so many pixels: what lies between them in x is
-// multiplied, too, for nothing.
-static inline ImageRows merged_rows(const Step& s, int most) {
+// All rows of an image as one, where that takes so many fewer tiles of up to `most` pixels that it is worth it: what
+// lies between them in x is multiplied, too, for nothing, and where a row ends within a tile, its results are stored in
+// parts. `is_long`: sums take so many products that what ends them hardly counts.
+static inline ImageRows merged_rows(const Step& s, int most, bool is_long) {
   const ImageRows rows = image_rows(s);
   if (s.stride_h != 1 || s.stride_w != 1) return rows;
-  const std::int64_t apart = s.x.row / s.x.pixel;
-  const ImageRows one = {1, (s.out.h - 1) * apart + s.out.w, apart};
-  return one.tiles(most) < s.out.h * rows.tiles(most) ? one : rows;
+  const std::int64_t pixels = s.x.row / s.x.pixel;
+  const ImageRows one = {1, (s.out.h - 1) * pixels + s.out.w, pixels};
+  const std::int64_t merged = one.tiles(most), apart = s.out.h * rows.tiles(most);
+  return (is_long ? merged < apart : 5 * merged <= 4 * apart) ? one : rows;
 }
 
 // Where a tile lies, if rows are merged: its out and residual are then those of the image's first pixel.

@@ -59,7 +59,7 @@ static inline Range byte_units(const Step& s, int channel_part) {
 template <bool F, int N>
 static inline ImageRows byte_rows(const Step& s) {
 #if defined(POWERLAB_TILE_MULTIPLY)
-  if (!(F && s.function != kNoFunction)) return merged_rows(s, kByteTilePixels<N>);
+  if (!(F && s.function != kNoFunction)) return merged_rows(s, kByteTilePixels<N>, false);
 #endif
   return image_rows(s);
 }

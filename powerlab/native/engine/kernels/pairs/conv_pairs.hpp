@@ -35,7 +35,9 @@ static inline std::int64_t float_group_vectors(const Step& s) { return (s.out.c 
 
 static inline ImageRows pair_rows(const Step& s) {
 #if defined(POWERLAB_TILE_MULTIPLY)
-  return merged_rows(s, kPairTilePixels);
+  constexpr std::int64_t kLong = 512;  // words
+  const std::int64_t words = s.x.blocks / s.groups * s.lanes * s.kernel_h * s.kernel_w;
+  return merged_rows(s, kPairTilePixels, words >= kLong);
 #else
   return image_rows(s);
 #endif
