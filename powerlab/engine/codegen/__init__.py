@@ -58,6 +58,7 @@ from powerlab.engine.codegen.quantized.layers import (
     lower_quantized_view,
 )
 from powerlab.engine.codegen.quantized.layouts import word_tensors
+from powerlab.engine.codegen.quantized.volume import byte_volume_halo, lower_quantized_volume_conv
 from powerlab.engine.codegen.recurrent.cells import lower_lstm
 from powerlab.engine.codegen.recurrent.general import lower_recurrence
 from powerlab.engine.codegen.resize import lower_interpolate, lower_resize
@@ -152,6 +153,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "QuantAdd": lower_quantized_add,
     "QuantConcat": lower_quantized_concat,
     "QuantConv": lower_quantized_conv,
+    "QuantVolumeConv": lower_quantized_volume_conv,
     "QuantLookup": lower_quantized_lookup,
     "QuantPool": lower_quantized_pool,
     "QuantResize": lower_quantized_resize,
@@ -181,6 +183,7 @@ _HALOS: Mapping[str, Callable[[Graph, Node], Halo]] = {
     "ComputedConvTranspose": transposed_halo,
     "FusedConvTranspose": transposed_halo,
     "QuantConv": byte_halo,
+    "QuantVolumeConv": byte_volume_halo,
 }
 """Operator → the zeros that it needs around what it reads, where no choice decides that."""
 

@@ -30,6 +30,7 @@ from powerlab.engine.program.layout import (
     byte_blocks,
     byte_words,
     divide_up,
+    frames4,
     pair_blocks,
     pair_words,
     planar,
@@ -100,6 +101,7 @@ class Builder:
         self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
         self.packed_pairs: dict[Operand, Operand] = {}
         self.rounded_rows: dict[Operand, Tensor] = {}
+        self._rounded_planes: dict[Tensor, Tensor] = {}
         self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
@@ -271,7 +273,7 @@ class Builder:
     def _whole_bytes(self, name: str) -> Tensor:
         if name not in self._wholes:
             layout_of = byte_words if name in self._words else byte_blocks
-            self._wholes[name] = self.in_arena(layout_of(shape4(self.graph.shape(name)), self.halo(name)))
+            self._wholes[name] = self.in_arena(layout_of(frames4(self.graph.shape(name)), self.halo(name)))
         return self._wholes[name]
 
     def _part_bytes(self, name: str, place: Place) -> Tensor:
@@ -322,9 +324,12 @@ class Builder:
     def pair_rows(self, name: str) -> Tensor:
         """Return a matrix, in no blocks, as rows of 16-bit floats filled up to whole blocks: pixels of one row."""
         if name not in self._pair_rows:
-            x = self.planar(name).layout
-            source = Layout(1, 1, x.n, x.c, 1, 1, x.image, x.size, x.size)
-            self._pair_rows[name] = self.narrowed_rows(name, self.planar(name).seen_as(source))
+            x = self.planar(name)
+            layout = Layout(1, 1, x.layout.n, x.layout.c, 1, 1, x.layout.image, x.layout.size, x.layout.size)
+            source = x.seen_as(layout)  # several views may be of the same numbers
+            if source not in self._rounded_planes:
+                self._rounded_planes[source] = self.narrowed_rows(name, source)
+            self._pair_rows[name] = self._rounded_planes[source]
         return self._pair_rows[name]
 
     def narrowed_rows(self, name: str, x: Tensor) -> Tensor:

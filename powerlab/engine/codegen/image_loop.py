@@ -22,6 +22,8 @@ _LEAST_BYTES = 4 << 20
 _ENOUGH = 4
 """Images a thread, of which one more or less that some threads have is little."""
 
+_IMAGE_AXES = 4
+
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
 _IMAGE_BY_IMAGE = frozenset(
@@ -62,10 +64,10 @@ def _image_by_image(graph: Graph, node: Node) -> bool:
     images = {
         shape4(graph.shape(name))[0] for name in (*node.inputs, *node.outputs) if name not in graph.constants and name
     }
-    if images != {batch_size(graph)}:
+    if images != {batch_size(graph)} or any(len(graph.shape(name)) > _IMAGE_AXES for name in node.outputs if name):
         return False
     if node.op_type == "Concat":
-        return number(node, "axis") == 1 and len(graph.shape(node.outputs[0])) == 4
+        return number(node, "axis") == 1 and len(graph.shape(node.outputs[0])) == _IMAGE_AXES
     return node.op_type in _IMAGE_BY_IMAGE
 
 

@@ -15,6 +15,7 @@ from powerlab.engine.codegen.convolutions.phases import phases
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ir.statistics import macs
 from powerlab.engine.ops.quantization import QUANTIZED
+from powerlab.engine.ops.windows import planes_seen
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Step, Tensor
 from powerlab.engine.program.storage import FLOAT_BYTES
@@ -159,10 +160,29 @@ def _of_images(graph: Graph, node: Node) -> tuple[StepWork, ...]:
     return (one,) * images
 
 
+def _of_planes(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a quantized convolution over volumes: a step for each stretch of planes of each volume."""
+    whole, weights = node_work(graph, node), graph.tensors[node.inputs[1]].elements
+    volumes, _, planes = graph.shape(node.inputs[0])[:3]
+    made, taps = graph.shape(node.outputs[0])[2], graph.shape(node.inputs[1])[2]
+    parts = planes_seen(planes, made, taps, integers(node, "strides")[0], integers(node, "pads")[0])
+    shares = [part.count / (volumes * made) for part in parts]
+    return volumes * tuple(
+        replace(
+            whole,
+            shape=(1, whole.shape[1], part.count, *whole.shape[3:]),
+            flops=int(whole.flops * share * len(part.taps) / taps),
+            bytes_moved=int((whole.bytes_moved - weights) * share + weights * len(part.taps) / taps),
+        )
+        for part, share in zip(parts, shares, strict=True)
+    )
+
+
 _PARTS = {
     "FusedConvTranspose": _of_phases,
     "FusedVolumeConv": _of_images,
     "FusedLstm": _of_recurrence,
+    "QuantVolumeConv": _of_planes,
     "Recurrence": _of_recurrence,
 }
 """Operators that are several steps → the work of each of them, in their order."""

@@ -34,7 +34,15 @@ bias or an embedding. A batch norm's mean and variance are not learned and not c
 and single numbers of no axis are no parameters either."""
 
 
-_CONVOLUTIONS = ("ComputedConv", "Conv", "ConvWeightGradient", "FusedConv", "FusedVolumeConv", "QuantConv")
+_CONVOLUTIONS = (
+    "ComputedConv",
+    "Conv",
+    "ConvWeightGradient",
+    "FusedConv",
+    "FusedVolumeConv",
+    "QuantConv",
+    "QuantVolumeConv",
+)
 _RECURRENT = ("FusedLstm", "GRU", "LSTM", "RNN", "Recurrence")
 
 

@@ -176,6 +176,7 @@ QUANTIZED = frozenset(
         "QuantScale",
         "QuantSlice",
         "QuantView",
+        "QuantVolumeConv",
         "Quantize",
     }
 )

@@ -6,6 +6,7 @@ Source: https://onnx.ai/onnx/operators (Conv, MaxPool, AveragePool).
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from powerlab.engine.ops.view import NodeView
 
@@ -104,3 +105,40 @@ def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> 
         end.append(max(after, (count - 1) * strides[axis] + reach - image[axis] - before))
         size.append(count)
     return Windows(kernel, strides, (*begin, *end), dilations, tuple(size), (*begin, *requested_end))
+
+
+class PlanesSeen(Struct, frozen=True):
+    """Windows over a volume that follow on each other and see as many planes with the same taps.
+
+    Attributes:
+        first: the first of these windows.
+        count: of them.
+        taps: of the kernel's depth, that meet planes of the volume.
+        plane: the first that the first window sees.
+    """
+
+    first: int
+    count: int
+    taps: range
+    plane: int
+
+
+def planes_seen(planes: int, windows: int, taps: int, stride: int, before: int) -> list[PlanesSeen]:
+    """Return the windows along a volume's depth, without dilation, by which of their taps meet its planes.
+
+    Args:
+        planes: of the volume.
+        windows: along its depth.
+        taps: of the kernel along its depth.
+        stride: from window to window.
+        before: planes of padding before the volume.
+    """
+    found: list[PlanesSeen] = []
+    for window in range(windows):
+        start = window * stride - before
+        seen = range(max(0, -start), min(taps, planes - start))
+        if found and found[-1].taps == seen:
+            found[-1] = replace(found[-1], count=found[-1].count + 1)
+        else:
+            found.append(PlanesSeen(window, 1, seen, start + seen.start))
+    return found

@@ -68,6 +68,14 @@ def shape4(shape: tuple[int, ...]) -> Shape4:
     raise AssertionError(shape)
 
 
+def frames4(shape: tuple[int, ...]) -> Shape4:
+    """Return the shape of a tensor of bytes as images: of a volume (N, C, D, H, W), each plane is one."""
+    match shape:
+        case (n, c, d, h, w):
+            return (n * d, c, h, w)
+    return shape4(shape)
+
+
 class Layout(Struct, frozen=True, gc=False):
     """Sizes and strides of a tensor, in floats: what the native ``View`` takes, in its order.
 

@@ -18,7 +18,7 @@ _OTHERS = {"AveragePool", "Concat", "GlobalAveragePool"}
 _FOLLOWERS = {"Clip", "Relu"}
 _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
-_IMAGE_AXES = 4
+_IMAGE_AXES, _VOLUME_AXES = 4, 5
 _MATRIX_AXES = 2
 
 _LEAST_PRODUCTS = 8
@@ -100,7 +100,8 @@ def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
         case "MatMul":
             found = one and _is_worth_rounding(graph.shape(node.inputs[1]))
         case "Add":
-            found = images and len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
+            volumes = len(graph.shape(node.outputs[0])) == _VOLUME_AXES
+            found = (images or volumes) and len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
         case "BatchNormalization":
             found = images and one and not node.attributes.get("training_mode", 0)
         case _:

@@ -337,6 +337,39 @@ CUT_AND_JOINED = (
     },
 )
 """Channels that begin anywhere in a block."""
+VOLUMES = (
+    [
+        conv("x", "w0", "c0", pads=[1, 1, 1] * 2),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        conv("r0", "w1", "c1", pads=[1, 1, 1] * 2),
+        helper.make_node("Add", ["c1", "r0"], ["s"]),
+        helper.make_node("Relu", ["s"], ["r1"]),
+        conv("r1", "w2", "y", pads=[1, 1, 1] * 2),
+    ],
+    {"w0": weights(20, 3, 3, 3, 3), "w1": weights(20, 20, 3, 3, 3), "w2": weights(7, 20, 3, 3, 3)},
+)
+"""Convolutions, a residual, and planes at the ends, beside which lies nothing."""
+LONG = (
+    [
+        conv("x", "w0", "c0", pads=[2, 0, 1] * 2, strides=[2, 2, 1]),
+        helper.make_node("MaxPool", ["c0"], ["p"], kernel_shape=[2, 1, 2]),
+        conv("p", "w1", "c1"),
+        helper.make_node("Sigmoid", ["c1"], ["g"]),
+        helper.make_node("Mul", ["c1", "g"], ["f"]),
+        conv("f", "w2", "y", pads=[1, 0, 0] * 2),
+    ],
+    {"w0": weights(36, 20, 5, 1, 3), "w1": weights(24, 36, 1, 1, 1), "w2": weights(6, 24, 3, 1, 1)},
+)
+"""Kernels that are deeper than a volume, and wider strides."""
+DEEP = (
+    [
+        conv("x", "w0", "c0", dilations=[2, 1, 1]),
+        conv("c0", "w1", "c1", group=4),
+        conv("c1", "w2", "y", pads=[0, 1, 1] * 2),
+    ],
+    {"w0": weights(16, 20, 2, 1, 1), "w1": weights(16, 4, 1, 1, 1), "w2": weights(6, 16, 1, 3, 3)},
+)
+"""Planes that are no neighbours, and groups, which stay floats."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -350,6 +383,10 @@ SHAPES_CHANGE = {
     "excited": (EXCITED, (2, 16, 9, 7)),
     "together": (TOGETHER, (2, 20, 13, 40)),
     "cut and joined": (CUT_AND_JOINED, (2, 16, 9, 7)),
+    "volumes": (VOLUMES, (2, 3, 7, 9, 8)),
+    "a plane": (VOLUMES, (1, 3, 1, 9, 8)),
+    "long": (LONG, (2, 20, 6, 9, 8)),
+    "deep": (DEEP, (2, 20, 5, 6, 7)),
     "one by one": (ONE_BY_ONE, (2, 20, 13, 21)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
@@ -444,6 +481,17 @@ def test_channels_are_cut_and_joined_as_bytes(tmp_path):
     kernels = [kernel for kernel, _ in Session(written("cut and joined", tmp_path)[0], threads=1).steps()]
     assert sum(kernel.startswith("move_channels_u8") for kernel in kernels) == 6, kernels
     assert not any(kernel.startswith(("move_channels_f32", "dequantize")) for kernel in kernels[:-2]), kernels
+
+
+@pytest.mark.parametrize(("case", "steps"), [("volumes", [3, 3, 3]), ("a plane", [1, 1, 1]), ("long", [3, 1, 2])])
+def test_volumes_are_bytes_between_their_convolutions(case, steps, tmp_path):
+    """A step for each stretch of planes that as many taps of a kernel meet, of each volume."""
+    path, inputs, _ = written(case, tmp_path)
+    session = Session(path, threads=1)
+    kernels = [kernel for kernel, _ in session.steps()]
+    assert sum("conv_direct_u8" in kernel for kernel in kernels) == len(inputs["x"]) * sum(steps), kernels
+    assert not any(kernel.startswith(("add", "conv_strided")) for kernel in kernels), kernels
+    assert session.work[kernels.index(next(kernel for kernel in kernels if "conv" in kernel))].flops
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):

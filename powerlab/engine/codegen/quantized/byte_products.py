@@ -74,6 +74,8 @@ def _of_bytes(graph: Graph, producers: Mapping[str, Node], node: Node) -> Node |
 
 def _rounded(graph: Graph, producers: Mapping[str, Node], name: str) -> _Rounded | None:
     back = producers.get(name)
+    if back is not None and back.op_type == "FakeQuantize":
+        return _Rounded(back.inputs[0], number(back, "alpha"), int(number(back, "beta")))
     if back is None or back.attributes.get("kernel") != "dequantize_strided_i64":
         return None
     rounding = producers.get(back.inputs[0])

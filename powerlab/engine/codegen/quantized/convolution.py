@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.attributes import function_fields
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
+from powerlab.engine.codegen.convolutions.algorithms.direct import GroupPart, group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
 from powerlab.engine.codegen.quantized.pack import (
     Bytes,
+    fill_blocks,
     fold_byte_row,
     in_whole_blocks,
     merge_byte_groups,
@@ -46,8 +48,8 @@ def byte_halo(graph: Graph, node: Node) -> Halo:
     return halo_of(shape, shape.size)
 
 
-class _Convolution(Struct, frozen=True, eq=False):
-    """A QuantConv on its way to a kernel.
+class ByteConvolution(Struct, frozen=True, eq=False):
+    """A QuantConv, or part of a QuantVolumeConv, on its way to a kernel.
 
     Attributes:
         node: the QuantConv.
@@ -58,6 +60,7 @@ class _Convolution(Struct, frozen=True, eq=False):
         weights: shape (O, I / groups, kh, kw).
         begin: what the sum of each output begins with.
         multipliers: of the sum of each output.
+        planes: of a volume that are the channels of one image; weights have those of each behind those of another.
     """
 
     node: Node
@@ -68,6 +71,7 @@ class _Convolution(Struct, frozen=True, eq=False):
     weights: Bytes
     begin: NDArray[Any]
     multipliers: Floats
+    planes: int = 1
 
     @property
     def floats(self) -> bool:
@@ -78,7 +82,7 @@ class _Convolution(Struct, frozen=True, eq=False):
 def lower_quantized_conv(builder: Builder, node: Node) -> None:
     """Lower a QuantConv: its result is bytes, or floats in blocks."""
     weights = np.asarray(builder.graph.constants[node.inputs[1]], np.int8)
-    conv = _Convolution(
+    conv = ByteConvolution(
         node,
         conv_shape(builder.graph, node, ()),
         builder.byte_tensor(node.inputs[0]),
@@ -88,16 +92,21 @@ def lower_quantized_conv(builder: Builder, node: Node) -> None:
         builder.graph.constants[node.inputs[2]],
         builder.graph.constants[node.inputs[3]],
     )
-    if signed_bytes(builder.tier.byte_form):  # x - 128 is multiplied instead of x
-        more = 128 * conv.weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-        conv = replace(conv, begin=conv.begin + more)
     if conv.shape.depthwise and not conv.floats:
-        _emit_depthwise(builder, conv)
+        _emit_depthwise(builder, _of_stored(builder, conv))
     else:
-        _emit_direct(builder, conv)
+        emit_direct(builder, conv)
 
 
-def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
+def _of_stored(builder: Builder, conv: ByteConvolution) -> ByteConvolution:
+    """Let sums begin with what they need where x - 128 is multiplied instead of x."""
+    if not signed_bytes(builder.tier.byte_form):
+        return conv
+    more = 128 * conv.weights.reshape(len(conv.weights), -1).sum(axis=1, dtype=np.int64)
+    return replace(conv, begin=conv.begin + more)
+
+
+def _emit_depthwise(builder: Builder, conv: ByteConvolution) -> None:
     width, neighbours = builder.tier.vector_width, _neighbours(conv.shape, builder.tier)
     builder.emit(
         "conv_depthwise_u8_neighbours" if neighbours else "conv_depthwise_u8",
@@ -126,12 +135,15 @@ def _neighbours(shape: ConvShape, tier: Tier) -> int:
     return neighbours if neighbours // 2 < columns <= _LONGEST_KERNEL and rows <= _LONGEST_KERNEL else 0
 
 
-def _emit_direct(builder: Builder, conv: _Convolution) -> None:
+def emit_direct(builder: Builder, conv: ByteConvolution) -> None:
     """Append a step for each part of the groups, which are joined until they fill blocks."""
+    conv = _of_stored(builder, conv)
     tier, shape, window = builder.tier, conv.shape, kernel_fields(conv.shape)
     words = conv.x.layout.pixel == 1
     if words:
-        conv, window["kernel_w"] = replace(conv, weights=fold_byte_row(conv.weights)), 1
+        conv, window["kernel_w"] = replace(conv, weights=_of_each_plane(fold_byte_row, conv)), 1
+    elif conv.planes > 1:
+        conv = replace(conv, weights=_of_each_plane(fill_blocks, conv))
     if shape.taps == 1 and shape.strides == (1, 1):
         conv = _as_row(conv)
     out_width = tier.vector_width if conv.floats else BYTE_BLOCK
@@ -143,7 +155,7 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         if not words:
             own = in_whole_blocks(own, tier.byte_form)
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
-        in_block = summed if words else _BLOCK_WORDS
+        in_block = summed // conv.planes if words else _BLOCK_WORDS
         work = _work(conv, groups, own, in_block, tier.vector_width)
         products = products_in_16_bits(own) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
@@ -152,7 +164,7 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
             f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
             conv.node,
             _planes(conv.out, channels, out_width),
-            conv.x if words else _planes(conv.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
+            conv.x if words else _planes(conv.x, _channels_read(conv, part), BYTE_BLOCK),
             None if conv.residual is None else _planes(conv.residual, channels, BYTE_BLOCK),
             choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
             weights=pack_bytes(
@@ -178,6 +190,17 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         )
 
 
+def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:
+    """Return weights, those of each plane changed by itself."""
+    return np.concatenate([change(own) for own in np.split(conv.weights, conv.planes, axis=1)], axis=1)
+
+
+def _channels_read(conv: ByteConvolution, part: GroupPart) -> range:
+    if conv.planes > 1:
+        return range(conv.weights.shape[1])
+    return part.channels(conv.shape.inputs // conv.shape.groups)
+
+
 def _byte_tier(tier: Tier, products: int) -> Tier:
     """Return the tier with the register tile of its kernels on bytes, of which so many products fit 16 bits."""
     blocks, pixels = tier.byte_tile_blocks, tier.byte_tile_pixels
@@ -186,7 +209,7 @@ def _byte_tier(tier: Tier, products: int) -> Tier:
     return replace(tier, tile_blocks=blocks, tile_pixels=pixels, tall_blocks=0, long_pixels=0)
 
 
-def _work(conv: _Convolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:
+def _work(conv: ByteConvolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:
     """Return what has to be done, a word counting as a channel of floats: it takes as long and is as large."""
     x, out = conv.x.layout, conv.out.layout
     return Work(
@@ -208,7 +231,7 @@ def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
     return tensor.seen_as(part, channels.start // width * layout.plane)
 
 
-def _as_row(conv: _Convolution) -> _Convolution:
+def _as_row(conv: ByteConvolution) -> ByteConvolution:
     """Return all operands as one long row an image, and images of one pixel as one row, where all allow it."""
     for flatten in (_flat, _images_as_pixels):
         x, out = flatten(conv.x.layout), flatten(conv.out.layout)

@@ -11,7 +11,7 @@ from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.codegen.pack import fill_channels
-from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
+from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes, volumes
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import BYTE_BLOCK, NO_HALO, shape4
 from powerlab.engine.program.program import Tensor
@@ -28,8 +28,9 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     x = builder.blocked(name) if in_blocks else _planes(builder, name)
     rows = one_pixel and whole_blocks and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
-    fields = {**byte_fields(node, out, builder.tier.byte_form), "alpha": number(node, "step")}
-    builder.emit(family, node, out, x, **fields)
+    for frames, floats in volumes(builder.graph.shape(name), out, x):
+        fields = {**byte_fields(node, frames, builder.tier.byte_form), "alpha": number(node, "step")}
+        builder.emit(family, node, frames, floats, **fields)
 
 
 def lower_quantized_concat(builder: Builder, node: Node) -> None:
@@ -100,7 +101,8 @@ def lower_dequantize(builder: Builder, node: Node) -> None:
     """Lower a Dequantize: bytes become floats in blocks."""
     x, out = builder.byte_tensor(node.inputs[0]), builder.new_blocked(node.outputs[0])
     numbers = [0, 0, int(number(node, "zero"))]
-    builder.emit("dequantize_blocks", node, out, x, numbers=numbers, beta=number(node, "step"))
+    for frames, floats in volumes(builder.graph.shape(node.inputs[0]), x, out):
+        builder.emit("dequantize_blocks", node, floats, frames, numbers=numbers, beta=number(node, "step"))
 
 
 def lower_quantized_add(builder: Builder, node: Node) -> None:

@@ -1,10 +1,16 @@
-"""How bytes lie: in blocks of 16 channels, but for the images of a first layer, whose few channels are one word."""
+"""How bytes lie: in blocks of 16 channels, but for the images of a first layer, whose few channels are one word.
+
+Planes of a volume lie one behind the other, each with all its blocks, as images do: so the blocks of planes that are
+neighbours are those of one image.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.ir.graph import Graph, Node
@@ -31,11 +37,41 @@ def word_tensors(graph: Graph) -> frozenset[str]:
 
 def _reads_words(name: str, node: Node) -> bool:
     return (
-        node.op_type == "QuantConv"
+        node.op_type in ("QuantConv", "QuantVolumeConv")
         and node.inputs[0] == name != node.input(4)
         and number(node, "group") == 1
-        and integers(node, "dilations")[1] == 1
+        and integers(node, "dilations")[-1] == 1
     )
+
+
+def volumes(shape: tuple[int, ...], of_bytes: Tensor, floats: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give the planes of each volume as images: of bytes, and of floats, whose planes are rows of one image.
+
+    What is no volume, or has one plane, is given as it is.
+    """
+    match shape:
+        case (n, _, planes, rows, _) if planes > 1:
+            for volume in range(n):
+                first = volume * planes * of_bytes.layout.image
+                yield (
+                    of_bytes.seen_as(replace(of_bytes.layout, n=planes), first),
+                    float_planes(floats, (volume, 0, planes), rows),
+                )
+        case _:
+            yield of_bytes, floats
+
+
+def float_planes(floats: Tensor, planes: tuple[int, int, int], rows: int) -> Tensor:
+    """Return planes of a volume of floats as images.
+
+    Args:
+        floats: whose planes are rows of one image.
+        planes: the volume, its first plane, and how many.
+        rows: of a plane.
+    """
+    (volume, first, count), layout = planes, floats.layout
+    image = rows * layout.row
+    return floats.seen_as(replace(layout, n=count, h=rows, image=image), volume * layout.image + first * image)
 
 
 def byte_fields(node: Node, out: Tensor, form: str) -> dict[str, Any]:

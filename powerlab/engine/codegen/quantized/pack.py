@@ -31,6 +31,11 @@ def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
     is_long = weights[0, 0].size == 1 and weights.shape[1] > 2 * BYTE_BLOCK
     if form != "word_blocks" and not (is_long and form in ("pairs", "words")):
         return weights
+    return fill_blocks(weights)
+
+
+def fill_blocks(weights: Bytes) -> Bytes:
+    """Fill the input channels of weights (O, I, kh, kw) up to whole blocks with zeros."""
     return np.pad(weights, ((0, 0), (0, -weights.shape[1] % BYTE_BLOCK), (0, 0), (0, 0)))
 
 

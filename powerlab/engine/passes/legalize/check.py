@@ -83,6 +83,7 @@ _WEIGHTS = {
     "QuantConv": (1, 2, 3),
     "QuantLookup": (1,),
     "QuantScale": (1, 2),
+    "QuantVolumeConv": (1, 2, 3),
     "Recurrence": (1, 2, 3, 4),
     "ScaleShift": (1, 2),
 }

@@ -120,7 +120,7 @@ def batch_norm(network: Network, node: Node, target: Target) -> Node | None:
 def resize(network: Network, node: Node, target: Target) -> Node | None:
     """Repeat pixels."""
     x = network.quantized(node.inputs[0])
-    if x is None or network.bytes[x] != target.scale or not target.is_open:
+    if x is None or len(network.sizes(x)) != IMAGE_AXES or network.bytes[x] != target.scale or not target.is_open:
         return None
     factors = whole_factors(resizing(NodeView.of(network.graph, node)))
     if factors is None:

@@ -12,7 +12,10 @@ from powerlab.engine.passes.quantized.scales import Scale, tensor_scale
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 
 IMAGE_AXES = 4
-"""Images, channels, pixels: a tensor of bytes has no more."""
+"""Images, channels, rows, columns."""
+
+VOLUME_AXES = 5
+"""The same of volumes, with planes before the rows: a tensor of bytes has no more."""
 
 
 @dataclass(slots=True)
@@ -57,7 +60,7 @@ class Network:
         self.bytes = {
             name: scale
             for name, scale in scales.items()
-            if scale is not None and name not in self._outputs and 2 <= len(self.graph.shape(name)) <= IMAGE_AXES
+            if scale is not None and name not in self._outputs and 2 <= len(self.graph.shape(name)) <= VOLUME_AXES
         }
 
     def quantized(self, tensor: str) -> str | None:

@@ -12,7 +12,8 @@ from powerlab.engine.ir.graph import Array, Node
 from powerlab.engine.ops.convolution import conv_windows
 from powerlab.engine.ops.moving import zeros_around_images
 from powerlab.engine.ops.view import NodeView
-from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
+from powerlab.engine.ops.windows import Windows, planes_seen
+from powerlab.engine.passes.quantized.network import IMAGE_AXES, VOLUME_AXES, Network
 from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
 from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
 
@@ -80,11 +81,14 @@ def conv(network: Network, node: Node, target: Target) -> Node | None:
     """Convolve bytes with constant weights."""
     x = network.quantized(node.inputs[0])
     weights = quantized_weights(network.graph, network.producers.get(node.inputs[1]))
-    if x is None or weights is None or len(network.sizes(x)) != IMAGE_AXES:
+    if x is None or weights is None or len(network.sizes(x)) not in (IMAGE_AXES, VOLUME_AXES):
         return None
     view = NodeView.of(network.graph, node)
     windows = conv_windows(view)
-    x, pads = _without_pad(network, x, windows.pads_given)
+    is_volume = len(network.sizes(x)) == VOLUME_AXES
+    if is_volume and not _is_plain(windows, view, network.sizes(x)[2]):
+        return None
+    x, pads = (x, windows.pads_given) if is_volume else _without_pad(network, x, windows.pads_given)
     constants = _sums(network, target, x, weights, node.input(2))
     if constants is None:
         return None
@@ -96,7 +100,14 @@ def conv(network: Network, node: Node, target: Target) -> Node | None:
         "x_zero": network.bytes[x].zero,
         **target.attributes(),
     }
-    return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
+    kind = "QuantVolumeConv" if is_volume else "QuantConv"
+    return Node(kind, target.name, (x, *constants, ""), (target.output,), attributes)
+
+
+def _is_plain(windows: Windows, view: NodeView, planes: int) -> bool:
+    """Tell whether planes under a kernel are neighbours, each window sees one, and there is one group."""
+    seen = planes_seen(planes, windows.size[0], windows.kernel[0], windows.strides[0], windows.pads[0])
+    return view.integer("group", 1) == 1 and windows.dilations[0] == 1 and all(part.taps for part in seen)
 
 
 def _without_pad(network: Network, x: str, pads: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
