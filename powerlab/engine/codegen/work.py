@@ -167,7 +167,7 @@ def _of_planes(graph: Graph, node: Node) -> tuple[StepWork, ...]:
     made, taps = graph.shape(node.outputs[0])[2], graph.shape(node.inputs[1])[2]
     parts = planes_seen(planes, made, taps, integers(node, "strides")[0], integers(node, "pads")[0])
     shares = [part.count / (volumes * made) for part in parts]
-    return volumes * tuple(
+    return tuple(
         replace(
             whole,
             shape=(1, whole.shape[1], part.count, *whole.shape[3:]),
@@ -175,6 +175,7 @@ def _of_planes(graph: Graph, node: Node) -> tuple[StepWork, ...]:
             bytes_moved=int((whole.bytes_moved - weights) * share + weights * len(part.taps) / taps),
         )
         for part, share in zip(parts, shares, strict=True)
+        for _ in range(volumes)
     )
 
 

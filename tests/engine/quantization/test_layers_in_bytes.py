@@ -491,7 +491,15 @@ def test_volumes_are_bytes_between_their_convolutions(case, steps, tmp_path):
     kernels = [kernel for kernel, _ in session.steps()]
     assert sum("conv_direct_u8" in kernel for kernel in kernels) == len(inputs["x"]) * sum(steps), kernels
     assert not any(kernel.startswith(("add", "conv_strided")) for kernel in kernels), kernels
-    assert session.work[kernels.index(next(kernel for kernel in kernels if "conv" in kernel))].flops
+
+
+def test_the_work_of_a_volumes_planes_is_that_of_the_taps_that_meet_some(tmp_path):
+    session = Session(written("volumes", tmp_path)[0], threads=1)
+    first = [work for work in session.work if work.label == "c0"]
+    pixels, outputs, weights = 9 * 8, 20, 3 * 9  # of a plane; of a tap in depth
+    planes_and_taps = [(1, 2), (1, 2), (5, 3), (5, 3), (1, 2), (1, 2)]  # both volumes' first planes come first
+    assert [work.shape[2] for work in first] == [planes for planes, _ in planes_and_taps]
+    assert [work.flops for work in first] == [2 * pixels * outputs * weights * n * taps for n, taps in planes_and_taps]
 
 
 def test_what_was_only_moved_is_not_rounded_again(tmp_path):

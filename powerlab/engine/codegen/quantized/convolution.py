@@ -135,9 +135,15 @@ def _neighbours(shape: ConvShape, tier: Tier) -> int:
     return neighbours if neighbours // 2 < columns <= _LONGEST_KERNEL and rows <= _LONGEST_KERNEL else 0
 
 
-def emit_direct(builder: Builder, conv: ByteConvolution) -> None:
-    """Append a step for each part of the groups, which are joined until they fill blocks."""
-    conv = _of_stored(builder, conv)
+def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolution) -> None:
+    """Append a step for each part of the groups, which are joined until they fill blocks.
+
+    Args:
+        builder: takes up the steps.
+        conv: the convolution.
+        others: the same with operands that lie elsewhere; they share its weights.
+    """
+    conv, places = _of_stored(builder, conv), (conv, *others)
     tier, shape, window = builder.tier, conv.shape, kernel_fields(conv.shape)
     words = conv.x.layout.pixel == 1
     if words:
@@ -145,7 +151,7 @@ def emit_direct(builder: Builder, conv: ByteConvolution) -> None:
     elif conv.planes > 1:
         conv = replace(conv, weights=_of_each_plane(fill_blocks, conv))
     if shape.taps == 1 and shape.strides == (1, 1):
-        conv = _as_row(conv)
+        places = tuple(_as_row(one) for one in places)
     out_width = tier.vector_width if conv.floats else BYTE_BLOCK
     for part in group_parts(shape, BYTE_BLOCK):
         channels = part.channels(shape.outputs // shape.groups)
@@ -156,38 +162,41 @@ def emit_direct(builder: Builder, conv: ByteConvolution) -> None:
             own = in_whole_blocks(own, tier.byte_form)
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed // conv.planes if words else _BLOCK_WORDS
-        work = _work(conv, groups, own, in_block, tier.vector_width)
+        work = _work(places[0], groups, own, in_block, tier.vector_width)
         products = products_in_16_bits(own) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
         cut = partition(work, tile, builder.threads, builder.machine.caches)
-        builder.emit(
-            f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
-            conv.node,
-            _planes(conv.out, channels, out_width),
-            conv.x if words else _planes(conv.x, _channels_read(conv, part), BYTE_BLOCK),
-            None if conv.residual is None else _planes(conv.residual, channels, BYTE_BLOCK),
-            choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
-            weights=pack_bytes(
-                own,
-                groups,
-                (tile.tile_blocks, tier.vector_width),
-                in_block,
-                "words" if products > 1 else tier.byte_form,
-            ),
-            bias=pack_requantization(
-                conv.begin[channels.start : channels.stop],
-                conv.multipliers[channels.start : channels.stop],
-                groups,
-                tier.vector_width,
-            ),
-            groups=groups,
-            lanes=in_block,
-            last_lanes=summed - (work.in_blocks - 1) * in_block,
-            channel_split=cut.channel_split,
-            chunk_tiles=cut.chunk_tiles,
-            **window,
-            **{**byte_fields(conv.node, conv.out, tier.byte_form), **function_fields(conv.node)},
+        weights = pack_bytes(
+            own,
+            groups,
+            (tile.tile_blocks, tier.vector_width),
+            in_block,
+            "words" if products > 1 else tier.byte_form,
         )
+        bias = pack_requantization(
+            conv.begin[channels.start : channels.stop],
+            conv.multipliers[channels.start : channels.stop],
+            groups,
+            tier.vector_width,
+        )
+        for one in places:
+            builder.emit(
+                f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
+                conv.node,
+                _planes(one.out, channels, out_width),
+                one.x if words else _planes(one.x, _channels_read(conv, part), BYTE_BLOCK),
+                None if one.residual is None else _planes(one.residual, channels, BYTE_BLOCK),
+                choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
+                weights=weights,
+                bias=bias,
+                groups=groups,
+                lanes=in_block,
+                last_lanes=summed - (work.in_blocks - 1) * in_block,
+                channel_split=cut.channel_split,
+                chunk_tiles=cut.chunk_tiles,
+                **window,
+                **{**byte_fields(conv.node, one.out, tier.byte_form), **function_fields(conv.node)},
+            )
 
 
 def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:

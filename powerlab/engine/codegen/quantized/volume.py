@@ -51,17 +51,17 @@ def lower_quantized_volume_conv(builder: Builder, node: Node) -> None:
             multipliers,
             len(seen.taps),
         )
-        for volume in range(volumes):
-            place = (volume, seen.first, seen.count)
-            emit_direct(
-                builder,
-                replace(
-                    one,
-                    x=_windows(x, volume * planes, seen, stride),
-                    out=float_planes(out, place, rows) if floats else _images(out, made, place),
-                    residual=None if residual is None else _images(residual, made, place),
-                ),
+        places = [(volume, seen.first, seen.count) for volume in range(volumes)]
+        parts = [
+            replace(
+                one,
+                x=_windows(x, place[0] * planes, seen, stride),
+                out=float_planes(out, place, rows) if floats else _images(out, made, place),
+                residual=None if residual is None else _images(residual, made, place),
             )
+            for place in places
+        ]
+        emit_direct(builder, *parts)
 
 
 def _image_shape(graph: Graph, node: Node) -> ConvShape:
