@@ -6,7 +6,7 @@ A reorder is made only where an operator asks for a layout that nobody has made 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -332,6 +332,19 @@ class Builder:
             self._pair_rows[name] = self._rounded_planes[source]
         return self._pair_rows[name]
 
+    def new_pair_rows(self, name: str, readers: Iterable[str]) -> Tensor:
+        """Return room for a matrix as such rows, in blocks, to be written by the step emitted next.
+
+        Args:
+            name: of the matrix.
+            readers: under what names it is read.
+        """
+        rows, features = self.graph.shape(name)
+        block, words = self.tier.narrow_block // 2, pair_words(features, self.tier.narrow_block)
+        out = self.in_arena(Layout(1, features, 1, rows, words // block, words, rows * words, block, rows * words))
+        self._pair_rows |= dict.fromkeys(readers, out.seen_as(_whole_rows(features, rows, words)))
+        return out
+
     def narrowed_rows(self, name: str, x: Tensor) -> Tensor:
         """Append the step that rounds the rows of a plane to 16-bit floats, filled up to whole blocks.
 
@@ -344,7 +357,7 @@ class Builder:
         rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w, self.tier.narrow_block)
         out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
         self.emit(f"narrow_rows_{self.tier.precision}", f"{name} to {self.tier.precision}", out, x)
-        return out.seen_as(Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words))
+        return out.seen_as(_whole_rows(features, rows, words))
 
     def _whole(self, name: str) -> Tensor:
         """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""
@@ -632,3 +645,8 @@ def _images(layout: Layout) -> Layout:
     """Return a planar layout as one row an image."""
     elements = layout.c * layout.h * layout.w
     return Layout(layout.n, 1, 1, elements, 1, 1, elements, elements, layout.image)
+
+
+def _whole_rows(features: int, rows: int, words: int) -> Layout:
+    """Return rows of words as the pixels of one row, whose channels are one block."""
+    return Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words)

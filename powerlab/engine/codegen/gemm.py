@@ -38,7 +38,7 @@ def lower_gemm(builder: Builder, node: Node) -> None:
         _emit_narrow(builder, node, form)
     elif images <= GEMV_IMAGES:
         _emit_gemv(builder, node)
-    elif builder.tier.computes_in_16_bits():
+    elif _is_of_pairs(builder, node):
         _emit_pairs(builder, node)
     else:
         _emit_convolution(builder, node)
@@ -106,35 +106,77 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
 
 
+def _is_of_pairs(builder: Builder, node: Node) -> bool:
+    """Tell whether rows and weights are multiplied in 16-bit floats."""
+    images = builder.graph.shape(node.outputs[0])[0]
+    return builder.tier.computes_in_16_bits() and images > max(NARROW_IMAGES, GEMV_IMAGES)
+
+
 def _emit_pairs(builder: Builder, node: Node) -> None:
     """The same in 16-bit floats: one input block holds all features."""
     weights, tier = builder.kept(node.inputs[1]), builder.tier
     outputs, features = weights.shape
-    x, out = builder.pair_rows(node.inputs[0]), builder.new_planar(node.outputs[0])
+    x, added = builder.pair_rows(node.inputs[0]), take_sum(builder, node)
+    readers = [] if added else _rounded_by(builder, node.outputs[0])
+    if readers:
+        out, rows = builder.new_pair_rows(node.outputs[0], readers), None
+    else:
+        whole = builder.new_planar((added.node if added else node).outputs[0])
+        each = replace(whole.layout, n=x.layout.w, image=outputs) if added else whole.layout
+        rows = images_as_pixels(each, outputs, tier.vector_width)
+        out = whole.seen_as(rows)
     conv = Pairs(
         x=x,
-        out=out.seen_as(images_as_pixels(out.layout, outputs, tier.vector_width)),
-        floats=True,
-        residual=None,
+        out=out,
+        floats=rows is not None,
+        residual=builder.planar(added.summand).seen_as(rows) if added and rows else None,
         narrow_residual=False,
         weights=derived(weights, (outputs, features, 1, 1), _kernels),
         bias=builder.optional_constant(node.input(2)),
         groups=1,
         words=x.layout.pixel,
-        fields={**_POINT, **clamp_fields(node)},
+        fields={**_POINT, **clamp_fields(added.node if added else node)},
     )
     work = Work(
         groups=1,
         in_blocks=1,
         lanes=x.layout.pixel,
         taps=1,
-        out_blocks=conv.out.layout.blocks,
+        out_blocks=divide_up(outputs, tier.vector_width),
         rows=1,
         columns=conv.out.layout.w,
         x_bytes=4 * x.layout.size,
     )
     cut = partition(work, pair_tier(tier), builder.threads, builder.machine.caches)
     emit_pairs(builder, node, conv, Choice(algorithm=tier.precision, **{**asdict(cut), "chunk_blocks": 0}))
+
+
+def _rounded_by(builder: Builder, name: str) -> list[str]:
+    """Return under what names linear layers alone read a result, maybe through views, which then need no steps.
+
+    Such layers round it anyway. Empty where anything else reads it.
+    """
+    found, views, left = list[str](), list[str](), [name]
+    outputs = builder.graph.output_names()
+    while left:
+        seen = left.pop()
+        if seen in outputs:
+            return []
+        for reader in builder.readers(seen):
+            if reader.op_type == "Reshape":
+                left.append(reader.outputs[0])
+                views.append(reader.outputs[0])
+            elif _rounds(builder, reader, seen) and builder.graph.shape(seen) == builder.graph.shape(name):
+                found.append(seen)
+            else:
+                return []
+    if found:
+        builder.written.update(views)
+    return found
+
+
+def _rounds(builder: Builder, node: Node, name: str) -> bool:
+    return node.op_type == "FusedGemm" and node.inputs.index(name) == 0 and _is_of_pairs(builder, node)
 
 
 def _kernels(weights: Floats) -> Floats:

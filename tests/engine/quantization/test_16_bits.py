@@ -143,6 +143,44 @@ def test_maxima_between_convolutions_stay_in_16_bits(precision, tmp_path):
         np.testing.assert_array_equal(session.run(x)["y"], found)
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("hidden", [75, 128])
+def test_rows_between_linear_layers_are_rounded_once_and_sums_are_taken_in(precision, hidden, tmp_path):
+    constants = {
+        "w0": normal(1, 64, hidden) / np.float32(8),
+        "b0": normal(2, hidden),
+        "w1": normal(3, hidden, 64) / np.float32(8),
+        "w2": normal(4, 64, 24) / np.float32(8),
+        "w3": normal(5, 64, 24) / np.float32(8),
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["h0"]),
+        helper.make_node("Add", ["h0", "b0"], ["h1"]),
+        helper.make_node("Gelu", ["h1"], ["h2"]),
+        helper.make_node("MatMul", ["h2", "w1"], ["h3"]),
+        helper.make_node("Add", ["x", "h3"], ["h4"]),
+        helper.make_node("MatMul", ["h4", "w2"], ["h5"]),
+        helper.make_node("MatMul", ["h4", "w3"], ["h6"]),
+        helper.make_node("Mul", ["h5", "h6"], ["y"]),
+    ]
+    (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": (2, 21, 64)}, constants=constants, opset=20))
+    x = {"x": normal(6, 2, 21, 64)}
+    exact = Session(tmp_path / "network.onnx").run(x)["y"]
+    one, *others = (Session(tmp_path / "network.onnx", threads=n, precision=precision) for n in (1, 2, 3))
+    kernels = [kernel for kernel, _ in one.steps()]
+    made = ["words" if f"{precision}_f32" not in kernel else "floats" for kernel in kernels if "conv_direct" in kernel]
+    assert made == ["words", "floats", "floats", "floats"]
+    assert sum(kernel.startswith("narrow_rows") for kernel in kernels) == 2, (
+        "the input, and the sum that two layers read"
+    )
+    assert not any(kernel.startswith("add") for kernel in kernels)
+    found = one.run(x)["y"]
+    assert 35 < sqnr_db(exact, found) < 80
+    one.poison()
+    for session in (one, *others):
+        np.testing.assert_array_equal(session.run(x)["y"], found)
+
+
 @pytest.mark.parametrize("precision", ["fp32", *PRECISIONS])
 def test_a_thousand_depthwise_convolutions_follow_on_each_other(precision, tmp_path):
     names = ["x", *(f"t{number}" for number in range(1000)), "y"]
