@@ -582,7 +582,7 @@ void check_pair_convolutions(int v, const PairTable& pairs, Report& report) {
   Random random(19);
   for (int round = 0; round < 120; ++round)
     check_conv(v, pairs, random_case(pairs.block, takes_images(pairs), random), random, report);
-  for (int round = 0; round < 12; ++round) {  // over so many channels that what AMX gathers has room for a few tiles
+  for (int round = 0; round < 12; ++round) {  // over many channels
     PairCase c = random_case(pairs.block, false, random);
     c.window = reference::Window{1, 1, 1, 1, 1, 1, 0, 0};
     c.groups = 1;
