@@ -73,12 +73,16 @@ def _short(name: str) -> str:
     return found[1] if found else name
 
 
-def innermost(instructions: list[Instruction]) -> list[list[Instruction]]:
-    """Return the bodies of the loops that hold no other: from where a jump back lands to that jump."""
-    spans = []
+def innermost(instructions: list[Instruction], mnemonic: str = "") -> list[list[Instruction]]:
+    """Return the bodies of the loops that hold no other: from where a jump back lands to that jump.
+
+    With a mnemonic, of those loops alone that hold such an instruction.
+    """
+    spans, wanted = [], [one.address for one in instructions if one.mnemonic.startswith(mnemonic)]
     for one in instructions:
         target = one.target()
-        if target is not None and instructions[0].address <= target <= one.address:
+        jumps_back = target is not None and instructions[0].address <= target <= one.address
+        if jumps_back and any(target <= address <= one.address for address in wanted):
             spans.append((target, one.address))
     inner = [a for a in spans if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
     return [[one for one in instructions if begin <= one.address <= end] for begin, end in inner]

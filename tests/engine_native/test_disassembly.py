@@ -171,7 +171,7 @@ def check_amx(objdump, path, mnemonic):
     assert len(tiles) == 8, tiles.keys()
     for name, (vectors, body) in tiles.items():
         seen = set()
-        for loop in (loop for loop in innermost(body) if products(loop, mnemonic)[0]):
+        for loop in innermost(body, mnemonic):  # they hold one that prefetches
             others = [one for one in loop if one.mnemonic != "tileloadd"]  # of which one reads by way of %rbp
             seen.add((*products(others, mnemonic), len(loop) - len(others)))
         two_tiles = {(4, 0, 4)} if vectors > 1 else set()

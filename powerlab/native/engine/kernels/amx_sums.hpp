@@ -169,6 +169,7 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int
   if constexpr (!kTwo && kVectors > 2) POWERLAB_TILE_BEGIN(2, t, vector + 2);
   if constexpr (!kTwo && kVectors > 3) POWERLAB_TILE_BEGIN(3, t, vector + 3);
   const std::uint8_t* weights = reinterpret_cast<const std::uint8_t*>(t.weights) + vector * kTileRowBytes;
+  const char* due = prefetch;
   for (int block = 0; block < blocks; ++block) {
     for (int ky = 0; ky < kernel_h; ++ky) {
       for (int run = 0; run < runs; ++run) {
@@ -195,9 +196,7 @@ static inline __attribute__((always_inline)) void tile_sums(const T& t, std::int
             POWERLAB_TILE_MULTIPLY(3, 4, 7);
           }
           // All lines of it: where there are few tiles, much of the next unit falls to each.
-          for (std::int64_t line = 0; line < prefetch_step; line += kLineBytes)
-            __builtin_prefetch(prefetch + line, 0, 2);
-          prefetch += prefetch_step;
+          for (due += prefetch_step; prefetch < due; prefetch += kLineBytes) __builtin_prefetch(prefetch, 0, 2);
         }
       }
     }
