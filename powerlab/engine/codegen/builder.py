@@ -69,7 +69,6 @@ class Builder:
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
         packed_pairs: such in bfloat16.
-        rounded_rows: left sides of products in bfloat16, by what they were.
         written: results of nodes that need no steps any more, because those of a node before them write it.
     """
 
@@ -100,8 +99,7 @@ class Builder:
         self._readers = graph.consumers()
         self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
         self.packed_pairs: dict[Operand, Operand] = {}
-        self.rounded_rows: dict[Operand, Tensor] = {}
-        self._rounded_planes: dict[Tensor, Tensor] = {}
+        self._narrowed_rows: dict[Tensor, Tensor] = {}
         self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
@@ -326,10 +324,7 @@ class Builder:
         if name not in self._pair_rows:
             x = self.planar(name)
             layout = Layout(1, 1, x.layout.n, x.layout.c, 1, 1, x.layout.image, x.layout.size, x.layout.size)
-            source = x.seen_as(layout)  # several views may be of the same numbers
-            if source not in self._rounded_planes:
-                self._rounded_planes[source] = self.narrowed_rows(name, source)
-            self._pair_rows[name] = self._rounded_planes[source]
+            self._pair_rows[name] = self.narrowed_rows(name, x.seen_as(layout))
         return self._pair_rows[name]
 
     def new_pair_rows(self, name: str, readers: Iterable[str]) -> Tensor:
@@ -346,7 +341,7 @@ class Builder:
         return out
 
     def narrowed_rows(self, name: str, x: Tensor) -> Tensor:
-        """Append the step that rounds the rows of a plane to 16-bit floats, filled up to whole blocks.
+        """Append the step that rounds the rows of a plane to 16-bit floats, in whole blocks, once for all views.
 
         Args:
             name: of what lies there.
@@ -354,10 +349,12 @@ class Builder:
 
         Returns: a row of pixels, one for each row, whose channels are its numbers.
         """
-        rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w, self.tier.narrow_block)
-        out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
-        self.emit(f"narrow_rows_{self.tier.precision}", f"{name} to {self.tier.precision}", out, x)
-        return out.seen_as(_whole_rows(features, rows, words))
+        if x not in self._narrowed_rows:
+            rows, features, words = x.layout.h, x.layout.w, pair_words(x.layout.w, self.tier.narrow_block)
+            out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
+            self.emit(f"narrow_rows_{self.tier.precision}", f"{name} to {self.tier.precision}", out, x)
+            self._narrowed_rows[x] = out.seen_as(_whole_rows(features, rows, words))
+        return self._narrowed_rows[x]
 
     def _whole(self, name: str) -> Tensor:
         """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""

@@ -91,13 +91,10 @@ def multiply_rows(builder: Builder, node: Node, out: Operand, left: Operand, rig
 
 
 def _rounded(builder: Builder, node: Node, left: Operand) -> Tensor:
-    """Return the rows as words: once for all products that read them."""
-    known = builder.rounded_rows
-    if left not in known:
-        (rows, inner), step = left.sizes, left.strides[0]
-        source = Layout(1, 1, rows, inner, 1, 1, step, step * rows, step * rows)
-        known[left] = builder.narrowed_rows(node.name or node.outputs[0], Tensor(left.storage, source, left.offset))
-    return known[left]
+    """Return the rows as words."""
+    (rows, inner), step = left.sizes, left.strides[0]
+    source = Layout(1, 1, rows, inner, 1, 1, step, step * rows, step * rows)
+    return builder.narrowed_rows(node.name or node.outputs[0], Tensor(left.storage, source, left.offset))
 
 
 def _packed(builder: Builder, node: Node, right: Operand) -> Operand:

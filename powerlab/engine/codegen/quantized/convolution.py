@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.attributes import function_fields
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.direct import GroupPart, group_parts
+from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
@@ -53,7 +53,7 @@ class ByteConvolution(Struct, frozen=True, eq=False):
 
     Attributes:
         node: the QuantConv.
-        shape: its sizes.
+        shape: its sizes; of a volume's planes, inputs are those of a window, in whole blocks.
         x: bytes that are read.
         out: bytes, or floats in blocks.
         residual: bytes that are added.
@@ -184,7 +184,7 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
                 f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
                 conv.node,
                 _planes(one.out, channels, out_width),
-                one.x if words else _planes(one.x, _channels_read(conv, part), BYTE_BLOCK),
+                one.x if words else _planes(one.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
                 None if one.residual is None else _planes(one.residual, channels, BYTE_BLOCK),
                 choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
                 weights=weights,
@@ -202,12 +202,6 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
 def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:
     """Return weights, those of each plane changed by itself."""
     return np.concatenate([change(own) for own in np.split(conv.weights, conv.planes, axis=1)], axis=1)
-
-
-def _channels_read(conv: ByteConvolution, part: GroupPart) -> range:
-    if conv.planes > 1:
-        return range(conv.weights.shape[1])
-    return part.channels(conv.shape.inputs // conv.shape.groups)
 
 
 def _byte_tier(tier: Tier, products: int) -> Tier:

@@ -42,7 +42,7 @@ def lower_quantized_volume_conv(builder: Builder, node: Node) -> None:
         left_out = every.sum(axis=(1, 2, 3, 4), dtype=np.int64) - weights.sum(axis=(1, 2, 3, 4), dtype=np.int64)
         one = ByteConvolution(
             node,
-            replace(_image_shape(graph, node), images=seen.count),
+            replace(_image_shape(graph, node), images=seen.count, inputs=_windows(x, 0, seen, stride).layout.c),
             x,
             out,
             residual,
