@@ -83,6 +83,7 @@ class Session:
         PowerlabError: the model cannot be read or holds what the engine cannot compute.
     """
 
+    @uncollected()
     def __init__(
         self,
         model: str | Path | Graph,
@@ -266,10 +267,9 @@ def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepare
     model = asked.model
 
     def make() -> Prepared:
-        with uncollected():
-            graph = _optimised(asked)
-            part = None if planning.slices == 1 else _part(asked, graph, planning.slices)
-            return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
+        graph = _optimised(asked)
+        part = None if planning.slices == 1 else _part(asked, graph, planning.slices)
+        return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
 
     # What a calibration that may change decides is not looked for in a cache.
     if cache is None or isinstance(model, Graph) or asked.precision != "fp32":

@@ -1,6 +1,8 @@
 """Python's garbage collector while a model loads: kept from running, and afterwards as it was."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -33,3 +35,46 @@ def test_a_collector_that_was_off_stays_off():
     with uncollected():
         assert not gc.isenabled()
     assert not gc.isenabled()
+
+
+@pytest.mark.parametrize("model", ["squeezenet", "lstm2"])
+def test_loading_leaves_nothing_to_collect(model):
+    def load():
+        Session(model, threads=1)
+
+    load()  # what it imports does
+    gc.collect()
+    gc.disable()
+    load()
+    assert gc.collect() == 0
+
+
+def test_what_was_made_counts_as_old():
+    program = """
+import gc
+import subprocess
+import sys
+from powerlab.engine.runtime.collection import uncollected
+collections = []
+gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
+with uncollected():
+    kept = [[number] for number in range(5000)]
+more = [number for number in ([], [], [])]
+assert not collections, collections
+assert gc.get_freeze_count() == 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_others_keep_from_collection_stays_so():
+    program = """
+import gc
+import subprocess
+import sys
+from powerlab.engine.runtime.collection import uncollected
+gc.freeze()
+with uncollected():
+    kept = [[number] for number in range(5000)]
+assert gc.get_freeze_count() > 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

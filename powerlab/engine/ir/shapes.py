@@ -201,6 +201,22 @@ def infer_beginning(
     return Beginning(graph, known, tuple(left), frozenset(deciding), found.constants, reason)
 
 
+class _Names:
+    """The names of tensors that are taken."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+
+    def fresh(self, base_name: str) -> str:
+        """Reserve and return ``base_name``, with a number if a tensor has that name."""
+        name, number = base_name, 1
+        while name in self.taken:
+            name = f"{base_name}_{number}"
+            number += 1
+        self.taken.add(name)
+        return name
+
+
 class _Inference:
     """What is known of a graph's tensors while its nodes are looked at in order.
 
@@ -225,14 +241,14 @@ class _Inference:
         self.known: dict[str, Array] = {}
         self.sequences: dict[str, tuple[str, ...]] = {}
         self._kept = frozenset(taken)
-        self._taken = {*taken, *(output for node in nodes for output in node.outputs)}
+        self._names = _Names({*taken, *(output for node in nodes for output in node.outputs)})
         self._inlined = 0
-        self._sequences = Known(self.sequences, self._fresh)
+        self._sequences = Known(self.sequences, self._names.fresh)
         self._add_constants(constants)
         for info in inputs:
             checked_shape(info.shape, f"the input {quoted(info.name)}")
             self.tensors[info.name] = info
-        self._taken |= self.tensors.keys()
+        self._names.taken |= self.tensors.keys()
 
     def _add_constants(self, constants: Mapping[str, Value]) -> None:
         for key, value in constants.items():
@@ -295,21 +311,12 @@ class _Inference:
         return made
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:
-        body = CONTROL[view.node.op_type](view, self._fresh)
+        body = CONTROL[view.node.op_type](view, self._names.fresh)
         self._inlined += 1 + len(body.nodes)
         if self._inlined > MAX_INLINED_NODES:
             view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model without control flow")
         self._add_constants(body.constants)
         return body.nodes
-
-    def _fresh(self, base_name: str) -> str:
-        """Reserve and return ``base_name``, with a number if a tensor has that name."""
-        name, number = base_name, 1
-        while name in self._taken:
-            name = f"{base_name}_{number}"
-            number += 1
-        self._taken.add(name)
-        return name
 
     def _named(self, node: Node, count: int) -> tuple[str, ...]:
         """Return at most ``count`` outputs of a node; the first gets a name of its own where only later have one.
@@ -322,7 +329,7 @@ class _Inference:
         first, *more = node.outputs[:count]
         if not any((first, *more)):
             raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
-        return (first or self._fresh(f"{max(more)}.first"), *more)
+        return (first or self._names.fresh(f"{max(more)}.first"), *more)
 
 
 def _unmade_output(nodes: Sequence[Node], wanted: str) -> PowerlabError:

@@ -27,6 +27,8 @@ constexpr bool kApart = false;
 constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes, on x86 and on Arm with pages of 4 KiB
 constexpr std::size_t kRegion = std::size_t{32} << 20;    // pages that nobody writes to take no memory
 
+enum class End { kFront, kBack };
+
 // A part of the address space that allocations are cut from, one after another. It is given back with the last of them.
 class Region {
  public:
@@ -43,45 +45,51 @@ class Region {
   Region& operator=(const Region&) = delete;
   ~Region() { munmap(mapped_, bytes_ + kLargePage); }
 
-  // Returns the next `bytes`; null where there are not as many.
-  float* take(std::size_t bytes) {
-    if (bytes > bytes_ - used_) return nullptr;
-    return reinterpret_cast<float*>(begin_ + std::exchange(used_, used_ + bytes));
+  // Returns `bytes` at one of its ends; null where there are not as many.
+  float* take(std::size_t bytes, End end) {
+    if (bytes > bytes_ - front_ - back_) return nullptr;
+    if (end == End::kFront) return reinterpret_cast<float*>(begin_ + std::exchange(front_, front_ + bytes));
+    back_ += bytes;
+    return reinterpret_cast<float*>(begin_ + bytes_ - back_);
   }
 
  private:
-  std::size_t bytes_, used_ = 0;
+  std::size_t bytes_, front_ = 0, back_ = 0;
   std::byte *mapped_, *begin_;
 };
 
 std::mutex mutex;
 std::vector<std::weak_ptr<Region>> regions;  // guarded by the mutex; small allocations fill what large ones left
 
-std::shared_ptr<float[]> from_region(std::size_t bytes) {
+std::shared_ptr<float[]> from_region(std::size_t bytes, End end) {
   const std::lock_guard lock(mutex);
   std::erase_if(regions, [](const std::weak_ptr<Region>& region) { return region.expired(); });
   for (const std::weak_ptr<Region>& one : regions) {
     std::shared_ptr<Region> region = one.lock();
-    float* floats = region ? region->take(bytes) : nullptr;
+    float* floats = region ? region->take(bytes, end) : nullptr;
     if (floats) return {std::move(region), floats};
   }
   auto region = std::make_shared<Region>((std::max(bytes, kRegion) + kLargePage - 1) / kLargePage * kLargePage);
   regions.push_back(region);
-  float* floats = region->take(bytes);
+  float* floats = region->take(bytes, end);
   return {std::move(region), floats};
 }
 
-}  // namespace
-
-std::shared_ptr<float[]> allocate_floats(std::int64_t count) {
+std::shared_ptr<float[]> allocate(std::int64_t count, End end) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;
   if (count < 0 || count > kMost) throw std::bad_alloc();
   const std::size_t floats = static_cast<std::size_t>(count + kTailFloats);
   const std::size_t bytes = (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  if (!kApart) return from_region(bytes);
+  if (!kApart) return from_region(bytes, end);
   constexpr std::align_val_t kAligned{kAlignment};
   const auto free = [](float* memory) { ::operator delete[](memory, kAligned); };
   return {static_cast<float*>(::operator new[](bytes, kAligned)), free};
 }
+
+}  // namespace
+
+std::shared_ptr<float[]> allocate_floats(std::int64_t count) { return allocate(count, End::kFront); }
+
+std::shared_ptr<float[]> allocate_arena(std::int64_t count) { return allocate(count, End::kBack); }
 
 }  // namespace powerlab::engine

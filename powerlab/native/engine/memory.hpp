@@ -17,4 +17,8 @@ constexpr std::int64_t kTailFloats = 64;
 // loads run past the end. Throws std::bad_alloc.
 std::shared_ptr<float[]> allocate_floats(std::int64_t count);
 
+// The same for what only a run writes. It lies apart from what is written while a model is loaded: a large page that is
+// touched first takes up to milliseconds in a virtual machine, and small constants behind an arena would need one more.
+std::shared_ptr<float[]> allocate_arena(std::int64_t count);
+
 }  // namespace powerlab::engine

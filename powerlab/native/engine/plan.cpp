@@ -55,7 +55,7 @@ Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std:
 Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats)
     : table_(find_tier(tier)),
       arena_floats_(arena_floats),
-      arena_(allocate_floats(arena_floats)),
+      arena_(allocate_arena(arena_floats)),
       pool_(std::move(pool)) {}
 
 int Plan::add_constant(std::span<const float> values) {

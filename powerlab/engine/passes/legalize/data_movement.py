@@ -103,7 +103,7 @@ def _pad_from_inside(
             sizes[axis] = len(places)
             made = rewriter.tensor(f"{node.outputs[0]}.axis{axis}", tuple(sizes), view.dtype(0))
             name, strips = f"{node.name}.axis{axis}", (places[: pads[0]], places[pads[0] + shape[axis] :])
-            if all(np.unique(np.diff(strip)).size <= 1 for strip in strips):
+            if all(len(set(np.diff(strip).tolist())) <= 1 for strip in strips):
                 before, after = (
                     _strip(rewriter, nodes, f"{made}.{side}", (source, axis), strip)
                     for side, strip in zip(("before", "after"), strips, strict=True)
