@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from powerlab.engine.codegen.attention import Attention
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.pairs.attention import is_worth_rounding, pair_sides
+from powerlab.engine.codegen.pairs.attention import attention_scratch, is_worth_rounding, pair_packed, pair_sides
 from powerlab.engine.codegen.pairs.product import is_of_rows, multiply_rows
 from powerlab.engine.codegen.quantized.byte_products import byte_factor, byte_sides, is_of_bytes
 from powerlab.engine.ir.graph import Graph, Node
@@ -59,7 +59,7 @@ def lower_product(builder: Builder, node: Node) -> None:
         builder.emit_general("matmul_few_f32", node, (out, left, right), (rows,), alpha=number(node, "alpha"))
     elif is_of_rows(builder, node, out, left, right):
         multiply_rows(builder, node, out, left, right)
-    elif is_worth_rounding(left, right, builder.tier):
+    elif is_worth_rounding(left.sizes[-2], right, builder.tier):
         sides = pair_sides(builder, node, left, right)
         operands = (out, *(_repeated(side, out.sizes[:-2]) for side in sides))
         inner = (right.sizes[-2],)
@@ -74,14 +74,20 @@ def lower_product(builder: Builder, node: Node) -> None:
 
 
 def fits(graph: Graph, tier: Tier, attention: Attention) -> bool:
-    """Tell whether an attention is computed in one step: in float32, and of more rows than a register tile has."""
+    """Tell whether an attention may be computed in one step: of more rows than a register tile has.
+
+    It is so in float32, and in bfloat16 by AMX.
+    """
     rows = graph.shape(attention.products[0].outputs[0])[-2]
-    floats = not tier.computes_in_16_bits() and not any(map(is_of_bytes, attention.products))
-    return floats and rows > tier.tile_pixels
+    known = tier.multiplies_matrices or not tier.computes_in_16_bits()
+    return known and not any(map(is_of_bytes, attention.products)) and rows > tier.tile_pixels
 
 
 def lower_attention(builder: Builder, attention: Attention) -> bool:
-    """Append the step; return False, having appended nothing, where its operands have no common batch axes."""
+    """Append the step; return False, having appended nothing, where its operands have no common batch axes.
+
+    So it does where the elements of a row lie apart, or, in bfloat16, where a product is too small to be rounded.
+    """
     first, second = attention.products
     left, *rights = _side(builder, first, 0), _side(builder, first, 1), _side(builder, second, 1)
     rows, keys = left.sizes[-2], rights[0].sizes[-1]
@@ -91,15 +97,47 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     read = [_with_batches(one, batches) for one in (_repeated(left, own[0]), *masks)]
     # What is packed is compact, and so has any batch axes, unless it is repeated along some.
     fits_right = all(batch in (batches, side.sizes[:-2]) for side, batch in zip(rights, own, strict=True))
-    if None in read or left.strides[-1] != 1 or math.prod(own[0]) != math.prod(own[1]) or not fits_right:
+    in_pairs = builder.tier.multiplies_matrices
+    if in_pairs:
+        fits_right &= all(is_worth_rounding(rows, side, builder.tier) for side in rights)
+    else:
+        fits_right &= left.strides[-1] == 1
+    if None in read or math.prod(own[0]) != math.prod(own[1]) or not fits_right:
         return False
     out = _with_batches(_result(builder, second), batches)
     if out is None:
         return False
+    pack = pair_packed if in_pairs else _packed
     packed = [
-        _with_batches(_repeated(_packed(builder, node, side), batch), batches)
+        _with_batches(_repeated(pack(builder, node, side), batch), batches)
         for node, side, batch in zip(attention.products, rights, own, strict=True)
     ]
+    operands = _joined_batches(cast("tuple[Operand, ...]", (out, read[0], *packed, *read[1:])))
+    emit = _attention_in_pairs if in_pairs else _attention_in_floats
+    emit(builder, attention, operands, rights[0].sizes[-2:])
+    return True
+
+
+def _attention_in_pairs(
+    builder: Builder, attention: Attention, operands: tuple[Operand, ...], sizes: tuple[int, ...]
+) -> None:
+    """Append the step of an attention by AMX; ``sizes`` are the inner axis of its scores, and their keys."""
+    alpha, beta = (number(node, "alpha") for node in attention.products)
+    builder.emit_general(
+        "attention_bf16",
+        attention.products[1],
+        operands,
+        (*sizes, int(attention.zeros)),
+        scratch=attention_scratch(builder, *sizes),
+        alpha=alpha,
+        beta=beta,
+    )
+
+
+def _attention_in_floats(
+    builder: Builder, attention: Attention, operands: tuple[Operand, ...], sizes: tuple[int, ...]
+) -> None:
+    rows, keys = operands[0].sizes[-2], sizes[1]
     width, tile = builder.tier.vector_width, builder.tier.tile_pixels
     row_floats = divide_up(keys, width) * width
     most = builder.machine.caches.l2_bytes // 4 // (FLOAT_BYTES * row_floats * tile)
@@ -107,12 +145,11 @@ def lower_attention(builder: Builder, attention: Attention) -> bool:
     tiles = divide_up(all_tiles, divide_up(all_tiles, max(1, min(most, _MOST_TILES))))
     builder.emit_general(
         "attention_f32",
-        second,
-        _joined_batches(cast("tuple[Operand, ...]", (out, read[0], *packed, *read[1:]))),
+        attention.products[1],
+        operands,
         (_LONGEST_CHUNK, tiles, keys, int(attention.zeros)),
         scratch=builder.scratch(tiles * tile * row_floats),
     )
-    return True
 
 
 def _with_batches(operand: Operand, batches: tuple[int, ...]) -> Operand | None:

@@ -21,6 +21,7 @@ from powerlab.engine.program.program import Step, Tensor
 from powerlab.engine.program.storage import FLOAT_BYTES
 
 _CONVOLUTIONS = ("Conv", "FusedConv")
+_ATTENTIONS = ("attention_f32", "attention_bf16")
 _VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
@@ -60,7 +61,7 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
             continue
         parts = _PARTS.get(node.op_type, _whole)(graph, node)
         works[node.name or node.outputs[0]].extend(parts)
-    together = {step.label for step in steps if step.family == "attention_f32"}
+    together = {step.label for step in steps if step.family in _ATTENTIONS}
     for attention in find_attentions(graph, lambda _: True) if together else ():
         whole = _of_attention(graph, attention)
         if whole.label in together:

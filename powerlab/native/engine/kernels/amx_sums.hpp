@@ -45,6 +45,13 @@ class Tiles {
   }
   // Rows of so many words each.
   explicit Tiles(int row) : runs_(1), run_(row), words_(words_at_once(row)), row_(true) {}
+  // From now on rows have so many words.
+  void set_row(int row) {
+    run_ = row;
+    const int words = words_at_once(row);
+    if (words != words_) second_ = kOther;
+    words_ = words;
+  }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
   ~Tiles() {
@@ -78,6 +85,8 @@ class Tiles {
   static constexpr int kMostWords = 1024, kGatheredWords = 4;  // of a pixel, and of a block, that are gathered
 
  private:
+  static constexpr int kOther = -1;  // pixels that no tile has
+
   int first_ = 0, second_ = 0;  // pixels
   int runs_, run_, words_;      // runs of neighbouring words in a kernel row, words of a run and of a multiplication
   bool row_ = false, gathers_ = false;

@@ -22,6 +22,7 @@ void check_pair_models(Report& report) {
     check_pair_convolutions(16, *pairs, report);
     if (pairs == &amx_pairs_model::kPairTable) {
       check_pair_products(16, *pairs, report);
+      check_pair_attentions(16, *pairs, report);
       check_pair_gradients(16, *pairs, report);
     }
     std::printf("%s: %d checks\n", pairs->name, report.checked() - before);

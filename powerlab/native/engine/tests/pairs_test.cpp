@@ -608,7 +608,10 @@ void check_pairs(const KernelTable& table, Report& report) {
     check_conversions(table.vector_width, *pairs, random, report);
     for (int i = 0; i < 60; ++i) check_depthwise(table.vector_width, *pairs, random, report);
     for (int i = 0; i < 30; ++i) check_pool(*pairs, random, report);
-    if (std::string_view(pairs->numbers) == "bf16") check_pair_products(table.vector_width, *pairs, report);
+    if (std::string_view(pairs->numbers) == "bf16") {
+      check_pair_products(table.vector_width, *pairs, report);
+      check_pair_attentions(table.vector_width, *pairs, report);
+    }
     std::printf("%s: %s: %d checks\n", table.tier, pairs->name, report.checked() - before);
   }
 }

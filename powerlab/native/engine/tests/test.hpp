@@ -103,6 +103,7 @@ void check_amx_model(Report& report);
 void check_pairs(const KernelTable& table, Report& report);
 void check_pair_convolutions(int v, const PairTable& pairs, Report& report);
 void check_pair_products(int v, const PairTable& pairs, Report& report);
+void check_pair_attentions(int v, const PairTable& pairs, Report& report);
 void check_pair_gradients(int v, const PairTable& pairs, Report& report);
 void check_pair_models(Report& report);
 void check_general(const KernelTable& table, Report& report);

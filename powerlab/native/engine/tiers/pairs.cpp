@@ -6,6 +6,9 @@
 #include "kernels/pairs/depthwise_pairs.hpp"
 #include "kernels/pairs/pool_pairs.hpp"
 #if !defined(POWERLAB_HALVES)
+#if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
+#include "kernels/pairs/attention_pairs.hpp"
+#endif
 #include "kernels/pairs/gradient_pairs.hpp"
 #include "kernels/pairs/matmul_pairs.hpp"
 #include "kernels/pairs/pack_pairs.hpp"
@@ -38,6 +41,9 @@ static const Kernel kPairKernels[] = {
     POWERLAB_PAIR_KERNEL("narrow_matrix_bf16", "", narrow_matrix),
     POWERLAB_PAIR_KERNEL("pack_matrix_bf16", "", pack_matrix_pairs),
     POWERLAB_PAIR_KERNEL("matmul_bf16", "", matmul_pairs),
+#if defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL)
+    POWERLAB_PAIR_KERNEL("attention_bf16", "", attention_pairs),
+#endif
 #endif
 };
 

@@ -14,6 +14,7 @@
 #include "kernels/pairs/register_words.hpp"
 #endif
 #include "kernels/products/panels.hpp"
+#include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -38,6 +39,30 @@ static void narrow_matrix(const Step& s, int thread, int threads) {
   }
 }
 
+// A vector of columns, `left` of which are there, whose inner axis' elements follow on each other: as words, turned in
+// registers. Vectors of words lie `apart`.
+static inline void pack_turned(float* to, std::int64_t apart, const float* from, std::int64_t across, std::int64_t left,
+                               std::int64_t inner, std::int64_t words) {
+  alignas(4 * kWidth) float columns[kWidth][kWidth];
+  for (std::int64_t word = 0; word < words; word += kWidth) {
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float* own = from + lane * across + 2 * word;
+      const std::int64_t count = lane < left ? inner - 2 * word : 0;
+      store_narrow(columns[lane], load_apart(own, 1, count));
+      store_narrow(columns[lane] + kWidth / 2, load_apart(own + kWidth, 1, count - kWidth));
+    }
+    Vec rows[kWidth];
+    POWERLAB_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) rows[lane] = load(columns[lane]);
+    transpose_tile(rows);
+    const std::int64_t count = words - word < kWidth ? words - word : kWidth;
+    POWERLAB_UNROLL
+    for (int i = 0; i < kWidth; ++i) {
+      if (i < count) store(to + (word + i) * apart, rows[i]);
+    }
+  }
+}
+
 // Operands: packed, [batch ...][1][floats]; b, [batch ...][inner][columns], any strides.
 static void pack_matrix_pairs(const Step& s, int thread, int threads) {
   const Strided &packed = s.operands[0], &b = s.operands[1];
@@ -53,6 +78,10 @@ static void pack_matrix_pairs(const Step& s, int thread, int threads) {
     float* to =
         static_cast<float*>(packed.data) + offset_of(packed, axes, batch) + (first * words + vector - first) * kWidth;
     const std::int64_t left = columns - vector * kWidth;
+    if (down == 1 && across != 1) {
+      pack_turned(to, width * kWidth, from, across, left, inner, words);
+      continue;
+    }
     for (std::int64_t word = 0; word < words; ++word, to += width * kWidth) {
       Vec two[2] = {};
       for (int i = 0; i < 2 && 2 * word + i < inner; ++i)

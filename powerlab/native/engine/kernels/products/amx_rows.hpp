@@ -20,6 +20,11 @@ struct RowTile {
   int lanes;  // of the last vector, that are columns
 
   static Vec floats(const float* sums) { return load(sums); }
+  Vec factor(int) const { return broadcast(multiplier); }  // of a row
+  void skip(int rows) {
+    x += rows * x_pixel;
+    out += rows * out_row;
+  }
 };
 
 // Multiplies tiles of rows with a panel of `kVectors`; the next tile may be null.
@@ -28,8 +33,8 @@ static __attribute__((noinline)) void multiply_rows(const Tile& tile, int rows, 
                                                     Tiles& tiles) {
   run_tiles<kVectors, Sum>(tile, rows, next, next_rows, tiles,
                            []<int N>(const Tile& t, int count, int first, Count<N>, const Sum* sums) {
-                             const Vec multiplier = broadcast(t.multiplier);
                              for (int p = 0; p < count; ++p) {
+                               const Vec multiplier = t.factor(p);
                                POWERLAB_UNROLL
                                for (int b = 0; b < N; ++b) {
                                  const Vec product = Tile::floats(sums + b * kTileSums + p * kWidth) * multiplier;

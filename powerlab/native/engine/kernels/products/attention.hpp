@@ -9,21 +9,10 @@
 #pragma once
 
 #include "kernels/products/matmul.hpp"
+#include "kernels/products/scores.hpp"
 #include "kernels/strided/normalise_rows.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
-
-static inline void add_row(float* row, const float* added, std::int64_t stride, std::int64_t count) {
-  if (stride != 1) {
-    for (std::int64_t i = 0; i < count; ++i) row[i] += added[i * stride];
-    return;
-  }
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) {
-    store_unaligned(row + i, load_unaligned(row + i) + load_unaligned(added + i));
-  }
-  for (; i < count; ++i) row[i] += added[i];
-}
 
 // All panels of a product, chunk by chunk of the inner axis.
 static inline void multiply_chunks(MatmulTile& t, MatmulBlock& block, const RowTiles& rows, std::int64_t longest) {
@@ -67,11 +56,7 @@ static void attention(const Step& s, int thread, int threads) {
     multiply_chunks(to_scores, block, rows, longest);
     for (std::int64_t row = top; row < bottom; ++row) {
       float* own = scores + (row - top) * row_floats;
-      for (int k = 4; k < s.operand_count; ++k) {
-        const Strided& added = s.operands[k];
-        const float* from = static_cast<const float*>(added.data) + offset_of(added, axes, batch);
-        add_row(own, from + row * added.stride[axes], added.stride[axes + 1], key_count);
-      }
+      add_masks(s, batch, row, own, key_count);
       softmax_row(own, own, key_count, s.numbers[3] == 1);
     }
     block.a = scores;
