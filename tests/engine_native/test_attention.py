@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_models import load_bytes
+from engine_models import load_bytes, run_ort
 from general_models import check_by_ort, model_bytes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +12,8 @@ from onnx import helper
 
 from powerlab.engine import Session
 from powerlab.engine.passes import optimise
+from powerlab.engine.target.tiers import BF16, choose_tier
+from requires import needs_instructions
 
 
 def step(operator, inputs, outputs, **attributes):
@@ -161,3 +163,44 @@ def test_work_counts_both_products_and_no_scores():
     scores = 2 * 30 * 21
     assert work.flops == scores * (2 * 8 + 4 + 2 * 9)
     assert work.bytes_moved == 4 * sum(one.size for one in (*inputs.values(), normal(2, 30, 9)))
+
+
+@needs_instructions(bool(choose_tier().pairs), "bfloat16")
+@pytest.mark.parametrize("order", [None, [0, 2, 1, 3], [0, 1, 3, 2]], ids=str)
+@pytest.mark.parametrize("inner", [8, 16, 40])
+def test_in_bfloat16(inner, order, tmp_path):
+    """By AMX in one step, but for small products, which are not rounded."""
+    nodes, constants = windows(2, order=order)
+    inputs = sides((8, 3), 16, 16, inner, 32)
+    inputs["q"] *= 0.5
+    data = model_bytes(nodes, inputs, constants=constants)
+    path = tmp_path / "attention.onnx"
+    path.write_bytes(data)
+    session = Session(path, threads=2, precision=BF16)
+    session.poison()
+    found, exact = session.run(inputs)["y"], run_ort(data, inputs)["y"]
+    assert np.abs(found - exact).max() < 0.06
+    together = any(kernel.startswith("attention_bf16") for kernel, _ in session.steps())
+    assert together == (inner >= 16 and choose_tier().pairs == "avx512amxbf16")
+
+
+@needs_instructions(bool(choose_tier().pairs), "bfloat16")
+def test_a_row_that_may_see_nothing_becomes_zeros_in_bfloat16(tmp_path):
+    inputs = sides((1, 2), 20, 30, 16, 17)
+    mask = np.zeros((20, 30), np.float32)
+    mask[5] = mask[:, 7] = -np.inf
+    nodes = [
+        turned(4),
+        step("MatMul", "q kt", "m"),
+        step("Add", "m mask", "scores"),
+        step("Softmax", "scores", "shares", axis=-1),
+        step("IsNaN", "shares", "empty"),
+        step("Where", "empty zero shares", "clean"),
+        step("MatMul", "clean v", "y"),
+    ]
+    data = model_bytes(nodes, inputs, constants={"mask": mask, "zero": np.zeros(1, np.float32)})
+    path = tmp_path / "attention.onnx"
+    path.write_bytes(data)
+    found, exact = Session(path, threads=2, precision=BF16).run(inputs)["y"], run_ort(data, inputs)["y"]
+    assert not found[:, :, 5].any()
+    assert np.abs(found - exact).max() < 0.06
