@@ -49,16 +49,22 @@ def graph_of(model: str, batch: int) -> Graph:
     return load_graph(model, shapes)
 
 
+def float_file(model: str, batch: int) -> Path:
+    """Return the file of a network in float32, which is written where there is none yet."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{Path(model).stem}-b{batch}-fp32.onnx"
+    if not path.exists():
+        write_onnx(graph_of(model, batch), path)
+    return path
+
+
 def files(model: str, batch: int, *, narrow: bool) -> tuple[Path, Path]:
     """Return the files of a network in float32 and in integers, which are written where there are none yet.
 
     Scales come from one image a batch, so that they are the same for every batch size.
     """
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    stem = f"{Path(model).stem}-b{batch}"
-    floats, integers = FOLDER / f"{stem}-fp32.onnx", FOLDER / f"{stem}-int8-{'narrow4' if narrow else 'attention'}.onnx"
-    if not floats.exists():
-        write_onnx(graph_of(model, batch), floats)
+    floats = float_file(model, batch)
+    integers = FOLDER / f"{Path(model).stem}-b{batch}-int8-{'narrow4' if narrow else 'attention'}.onnx"
     if not integers.exists():
         prepared = prepared_for_quantization(graph_of(model, batch))
         options = Options(narrow_weights=4 if narrow else 1, attention=not narrow)

@@ -24,6 +24,8 @@ from rich.table import Table
 
 from bench.peers.ratios import OURS, Cell
 from bench.peers.turns import EngineError, EngineProcess, Outputs
+from bench.precision.bert_network import NETWORKS
+from bench.precision.files import float_file
 from powerlab.backends.packages import installed_version
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.accuracy import sqnr_db
@@ -31,7 +33,7 @@ from powerlab.engine.target.tiers import IN_16_BITS, choose_tier, missing_number
 from powerlab.sysroot import Sysroot
 
 CASES = {
-    **dict.fromkeys(IN_16_BITS, ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny")),
+    **dict.fromkeys(IN_16_BITS, ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny", "bert")),
     "fp16w": ("alexnet", "vgg16", "lstm2"),
     "int8w": ("alexnet", "vgg16", "lstm2"),
     "int4w": ("alexnet", "vgg16", "lstm2"),
@@ -103,8 +105,9 @@ def main() -> None:
             continue
         for model in asked.models or CASES[precision]:
             for batch, threads in itertools.product(asked.batches, asked.threads):
-                cell = Cell(model=model, batch_size=batch, threads=threads)
-                table.add_row(*_row(precision, cell, asked.peers, asked.seconds, absent))
+                file = str(float_file(model, batch)) if model in NETWORKS else model
+                cell = Cell(model=file, batch_size=batch, threads=threads)
+                table.add_row(precision, model, *_row(precision, cell, asked.peers, asked.seconds, absent))
     console = Console(width=120 if not sys.stdout.isatty() else None)
     console.print(table)
     for reason in absent.values():
@@ -126,8 +129,6 @@ def _row(precision: str, cell: Cell, peers: Sequence[str], seconds: float, absen
             absent[f"{peer} {precision}"] = f"{peer}, {precision}: {one}"
     kept = kept_db(outputs[OURS, "fp32"], outputs[OURS, precision])
     return [
-        precision,
-        cell.model,
         str(cell.batch_size),
         str(cell.threads),
         f"{1000 * ours:.2f}",
