@@ -43,7 +43,8 @@ static inline void multiply_all(Tile rows, std::int64_t count, const float* b, s
     rows.out = out + begin * kWidth;
     Tile second = rows;
     second.skip(first);
-    kMultiplyRows<float, Tile>[width - 1](rows, first, all > first ? & second : nullptr, all - first, tiles);
+    const Tile* const next = all > first ? &second : nullptr;
+    kMultiplyRows<float, Tile>[width - 1](rows, first, next, all - first, tiles);
   }
 }
 
@@ -79,26 +80,26 @@ static void attention_pairs(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &q = s.operands[1], &keys = s.operands[2], &values = s.operands[3];
   const int axes = out.rank - 2;
   const std::int64_t inner = s.numbers[0], key_count = s.numbers[1], across = q.stride[axes + 1];
-  const std::int64_t asked_words = inner_words(inner), key_words = inner_words(key_count), filled = 2 * key_words;
+  const std::int64_t query_words = inner_words(inner), key_words = inner_words(key_count), filled = 2 * key_words;
   const std::int64_t rows = out.size[axes], parts = (rows + kScoreRows - 1) / kScoreRows, out_row = out.stride[axes];
   float* const scores = s.scratch.data + thread * s.scratch.image;
-  float* const asked = scores + kScoreRows * filled;
-  Tiles tiles(static_cast<int>(asked_words));
+  float* const queries = scores + kScoreRows * filled;
+  Tiles tiles(static_cast<int>(query_words));
   const Range units = share(count_of(out, axes) * parts, thread, threads);
   for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
     const std::int64_t batch = unit / parts, part = unit % parts;
     const std::int64_t top = part * rows / parts, count = (part + 1) * rows / parts - top;
     const float* from = static_cast<const float*>(q.data) + offset_of(q, axes, batch) + top * q.stride[axes];
     for (std::int64_t row = 0; row < count; ++row) {
-      for (std::int64_t i = 0; i < 2 * asked_words; i += kWidth) {
-        store_narrow(asked + row * asked_words + i / 2,
+      for (std::int64_t i = 0; i < 2 * query_words; i += kWidth) {
+        store_narrow(queries + row * query_words + i / 2,
                      load_apart(from + row * q.stride[axes] + i * across, across, inner - i));
       }
     }
     // Instructions that load tiles do not tell the compiler that they read memory.
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    tiles.set_row(static_cast<int>(asked_words));
-    multiply_all(RowTile{asked, nullptr, asked_words, nullptr, scores, filled, s.alpha, 0}, count,
+    tiles.set_row(static_cast<int>(query_words));
+    multiply_all(RowTile{queries, nullptr, query_words, nullptr, scores, filled, s.alpha, 0}, count,
                  static_cast<const float*>(keys.data) + offset_of(keys, axes, batch), key_count, tiles);
     float factors[kScoreRows];
     for (std::int64_t row = 0; row < count; ++row) {
