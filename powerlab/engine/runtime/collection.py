@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def uncollected() -> Iterator[None]:
 
     When it is switched on again it would begin with all that was made, a tenth of the time that small models take to
     load. That is kept, so it counts as old at once: it is moved into the permanent generation and out of it again,
-    which takes no time, unless somebody else keeps things there.
+    which takes no time, unless somebody else kept things there when the first model was loaded.
     """
     if not gc.isenabled():
         yield
@@ -25,7 +26,13 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_freeze_count() == 0:
+        if not _others_keep_things():
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+@cache
+def _others_keep_things() -> bool:
+    """Tell whether the permanent generation is in use; asked once, because Python counts all that is there."""
+    return gc.get_freeze_count() > 0
