@@ -39,14 +39,16 @@ def test_a_collector_that_was_off_stays_off():
 
 @pytest.mark.parametrize("model", ["squeezenet", "lstm2"])
 def test_loading_leaves_nothing_to_collect(model):
-    def load():
-        Session(model, threads=1)
-
-    load()  # what it imports does
-    gc.collect()
-    gc.disable()
-    load()
-    assert gc.collect() == 0
+    program = f"""
+import gc
+from powerlab.engine import Session
+Session({model!r}, threads=1)  # what it imports leaves something
+gc.collect()
+gc.disable()
+Session({model!r}, threads=1)
+assert gc.collect() == 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_was_made_counts_as_old():
