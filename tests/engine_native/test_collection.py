@@ -54,8 +54,6 @@ assert gc.collect() == 0
 def test_what_was_made_counts_as_old():
     program = """
 import gc
-import subprocess
-import sys
 from powerlab.engine.runtime.collection import uncollected
 collections = []
 gc.callbacks.append(lambda phase, info: collections.append(info["generation"]))
@@ -71,8 +69,6 @@ assert gc.get_freeze_count() == 0
 def test_what_others_keep_from_collection_stays_so():
     program = """
 import gc
-import subprocess
-import sys
 from powerlab.engine.runtime.collection import uncollected
 gc.freeze()
 with uncollected():
