@@ -7,8 +7,7 @@
 namespace powerlab::engine::POWERLAB_TIER {
 
 template <Vec (*F)(Vec, const Step&)>
-static void epilogue(const Step& s, const OutTile& given) {
-  const OutTile tile = given;  // as far as the compiler knows, what is stored might change the given one
+static void epilogue(const Step& s, const OutTile& tile) {
   for (std::int64_t block = 0; block < tile.blocks; ++block) {
     float* out = tile.data + block * tile.plane;
     POWERLAB_UNROLL_BY_2
