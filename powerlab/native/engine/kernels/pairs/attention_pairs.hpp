@@ -36,15 +36,14 @@ static inline void multiply_all(Tile rows, std::int64_t count, const float* b, s
   const int all = static_cast<int>(count), first = all > kTileRows ? (all + 1) / 2 : all;
   float* const out = rows.out;
   for (std::int64_t panel = 0; panel < panels.count; ++panel) {
-    const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
-    const std::int64_t left = columns - (begin + width - 1) * kWidth;
-    rows.lanes = static_cast<int>(left < kWidth ? left : kWidth);
+    const std::int64_t begin = panels.begin(panel);
+    rows.lanes = panels.lanes(panel);
     rows.weights = b + begin * tiles.run() * kWidth;
     rows.out = out + begin * kWidth;
     Tile second = rows;
     second.skip(first);
     const Tile* const next = all > first ? &second : nullptr;
-    kMultiplyRows<float, Tile>[width - 1](rows, first, next, all - first, tiles);
+    kMultiplyRows<float, Tile>[panels.width(panel) - 1](rows, first, next, all - first, tiles);
   }
 }
 

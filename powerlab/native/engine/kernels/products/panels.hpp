@@ -7,10 +7,18 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 // The vectors of so many columns, dealt to panels of nearly equal size: what a register tile takes, at most.
 struct Panels {
-  std::int64_t vectors, count;
-  explicit Panels(std::int64_t columns)
-      : vectors((columns + kWidth - 1) / kWidth), count((vectors + POWERLAB_TILE_BLOCKS - 1) / POWERLAB_TILE_BLOCKS) {}
+  std::int64_t columns, vectors, count;
+  explicit Panels(std::int64_t all)
+      : columns(all),
+        vectors((all + kWidth - 1) / kWidth),
+        count((vectors + POWERLAB_TILE_BLOCKS - 1) / POWERLAB_TILE_BLOCKS) {}
   std::int64_t begin(std::int64_t panel) const { return panel * vectors / count; }
+  std::int64_t width(std::int64_t panel) const { return begin(panel + 1) - begin(panel); }  // vectors
+  // Lanes of a panel's last vector that are columns.
+  int lanes(std::int64_t panel) const {
+    const std::int64_t left = columns - (begin(panel + 1) - 1) * kWidth;
+    return static_cast<int>(left < kWidth ? left : kWidth);
+  }
   // The panel in which a vector lies.
   std::int64_t of(std::int64_t vector) const { return ((vector + 1) * count - 1) / vectors; }
 };
@@ -49,7 +57,6 @@ static inline void for_panels(const Step& s, const Panels& panels, std::int64_t 
                               Multiply multiply) {
   const Strided &out = s.operands[0], &a = s.operands[1], &packed = s.operands[2];
   const int axes = out.rank - 2;
-  const std::int64_t columns = out.size[axes + 1];
   const Range units = share(count_of(out, axes) * tiles, thread, threads);
   PanelTiles some;
   for (std::int64_t unit = units.begin; unit < units.end; unit += some.last - some.first) {
@@ -61,10 +68,9 @@ static inline void for_panels(const Step& s, const Panels& panels, std::int64_t 
     float* out_data = static_cast<float*>(out.data) + offset_of(out, axes, batch);
     for (std::int64_t panel = 0; panel < panels.count; ++panel) {
       some.begin = panels.begin(panel);
-      some.width = panels.begin(panel + 1) - some.begin;
+      some.width = panels.width(panel);
       some.out = out_data + some.begin * kWidth;
-      const std::int64_t left = columns - (some.begin + some.width - 1) * kWidth;
-      some.lanes = static_cast<int>(left < kWidth ? left : kWidth);
+      some.lanes = panels.lanes(panel);
       multiply(some);
     }
   }
