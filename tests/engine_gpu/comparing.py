@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from engine_models import random_inputs, relative_error
+from msgspec.structs import replace
 
 from powerlab.engine import Session
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.passes import optimise
+from powerlab.engine.quantization.precisions import in_precision
 
 TOLERANCE = 2e-5
 SMALL = {
@@ -58,3 +62,45 @@ def agrees(name, *, tolerance, precision="fp32", reference=None):
     again = on_gpu.run(inputs)
     assert all(np.array_equal(found[key], again[key]) for key in found)
     return on_gpu, inputs
+
+
+def bytes_layer_by_layer(name):
+    """Let the GPU compute each layer in bytes of a network from the processor's bytes.
+
+    Return what both made of every tensor of bytes, as float32: its name -> (the GPU's, the processor's).
+    """
+    in_bytes = in_precision(load_graph(name), name, "int8")
+    processor_s, gpu_s = (optimise(in_bytes, for_cores=cores) for cores in (True, False))
+    made = _bytes_made(processor_s)
+    assert made == _bytes_made(gpu_s)
+    inputs = random_inputs(processor_s)
+    expected = Session(_with_bytes_seen(processor_s, made), 1).run(inputs)
+    fed = {_FED + one.name: expected[_SEEN + one.name] for one in made}
+    found = GpuModel(_with_bytes_seen(_with_bytes_fed(gpu_s, made), made)).run(inputs | fed)
+    return {one.name: (found[_SEEN + one.name], expected[_SEEN + one.name]) for one in made}
+
+
+_SEEN, _READ, _FED = "seen ", "read ", "fed "
+_AS_THEY_ARE = {"step": 1.0, "zero": 0}
+
+
+def _bytes_made(graph: Graph) -> list[TensorInfo]:
+    made = (graph.tensors[name] for node in graph.nodes for name in node.outputs)
+    return [one for one in made if one.dtype == np.uint8]
+
+
+def _with_bytes_seen(graph: Graph, made: list[TensorInfo]) -> Graph:
+    """Return a graph that also gives these tensors of bytes."""
+    seen = [TensorInfo(_SEEN + one.name, one.shape) for one in made]
+    nodes = [Node("Dequantize", _SEEN + one.name, (one.name,), (_SEEN + one.name,), _AS_THEY_ARE) for one in made]
+    return replace(graph.rewritten((*graph.nodes, *nodes), tensors=seen), outputs=(*graph.outputs, *seen))
+
+
+def _with_bytes_fed(graph: Graph, made: list[TensorInfo]) -> Graph:
+    """Return a graph whose layers read inputs of their own in place of these tensors, which it still makes."""
+    fed = [TensorInfo(_FED + one.name, one.shape) for one in made]
+    give = [Node("Quantize", _FED + one.name, (_FED + one.name,), (_READ + one.name,), _AS_THEY_ARE) for one in made]
+    names = {one.name: _READ + one.name for one in made}
+    layers = [replace(node, inputs=tuple(names.get(name, name) for name in node.inputs)) for node in graph.nodes]
+    read = (TensorInfo(_READ + one.name, one.shape, one.dtype) for one in made)
+    return replace(graph.rewritten((*give, *layers), tensors=(*fed, *read)), inputs=(*graph.inputs, *fed))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from comparing import LARGE, SMALL, agrees
+from comparing import LARGE, SMALL, agrees, bytes_layer_by_layer
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
@@ -13,9 +14,6 @@ pytestmark = pytest.mark.campaign
 
 HALF, BYTES = 1e-2, 1e-6
 """Of the largest number: sums in float32 of numbers with 11 bits, against fp32; and bytes against the processor's."""
-
-FUNCTIONS_BETWEEN = 2e-2
-"""Where exponentials lie between bytes: a last bit makes another byte of some, and layers behind it spread that."""
 
 
 @pytest.fixture
@@ -30,10 +28,20 @@ def test_a_network_in_16_bits_is_near(name):
 
 
 @pytest.mark.usefixtures("whole_numbers")
-@pytest.mark.parametrize("name", [name for name in SMALL if name != "lstm2"])
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in {"lstm2", "vit-tiny"}])
 def test_a_network_in_bytes_gives_the_processor_s(name):
-    tolerance = FUNCTIONS_BETWEEN if name == "vit-tiny" else BYTES
-    agrees(name, precision="int8", reference="int8", tolerance=tolerance)
+    agrees(name, precision="int8", reference="int8", tolerance=BYTES)
+
+
+@pytest.mark.usefixtures("whole_numbers")
+def test_bytes_behind_functions_are_the_processor_s_but_for_ties():
+    """A last bit of an exponential makes another byte of one in 10,000, which the layers behind it would spread."""
+    found = bytes_layer_by_layer("vit-tiny")
+    assert len(found) > 50
+    for gpu_s, processor_s in found.values():
+        apart = np.abs(gpu_s - processor_s)
+        assert apart.max() <= 1
+        assert np.count_nonzero(apart) <= max(1, 1e-4 * apart.size)
 
 
 def test_a_network_without_layers_in_bytes_is_refused():
