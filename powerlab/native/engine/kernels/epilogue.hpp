@@ -7,7 +7,8 @@
 namespace powerlab::engine::POWERLAB_TIER {
 
 template <Vec (*F)(Vec, const Step&)>
-static void epilogue(const Step& s, const OutTile& tile) {
+static void epilogue(const Step& s, const OutTile& given) {
+  const OutTile tile = given;  // as far as the compiler knows, what is stored might change the given one
   for (std::int64_t block = 0; block < tile.blocks; ++block) {
     float* out = tile.data + block * tile.plane;
     POWERLAB_UNROLL_BY_2

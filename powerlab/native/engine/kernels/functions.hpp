@@ -1,10 +1,11 @@
 // Functions of one number, element by element, over rows of whole vectors; a planar tensor passes as one block.
 //
-// All follow from exponentials: a power of two goes into the exponent, the rest is a polynomial with the smallest
+// Most follow from exponentials: a power of two goes into the exponent, the rest is a polynomial with the smallest
 // largest relative error. Where a difference would lose digits near 0 it is taken before the power is added, or a
 // series stands in (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.5, 7.1.26).
 #pragma once
 
+#include "kernels/gelu.hpp"
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -146,10 +147,14 @@ static inline Vec error_function(Vec x) {
   return size < broadcast(0.5f) ? x * series * broadcast(1.12837917f) : far;
 }
 
-// x times the normal distribution's share below x: what lies beyond |x| is 1 over the eighth power of a polynomial, the
-// form of Abramowitz and Stegun 7.1.28, fitted for the smallest largest error of the result (6e-8, and of small x a
-// part of x). From 19 on, where the power would soon be infinite, it stays; minus infinity gives no number.
+// x times the normal distribution's share below x. Without AVX-512 what lies beyond |x| is 1 over the eighth power of a
+// polynomial, the form of Abramowitz and Stegun 7.1.28, fitted for the smallest largest error of the result (6e-8, and
+// of small x a part of x). From 19 on, where the power would soon be infinite, it stays; minus infinity gives no
+// number.
 static inline Vec gelu(Vec x) {
+#if defined(__AVX512DQ__)
+  return times_share_below(x, kNormalShare);
+#else
   const Vec size = at_most(absolute(x), broadcast(19)), square = size * size;
   const Vec near = pair(1.09050773f, 0.108761192f, size) + pair(0.048828058f, 0.00940543592f, size) * square;
   const Vec far = pair(0.00102469374f, 1.51548286e-04f, size) +
@@ -157,6 +162,7 @@ static inline Vec gelu(Vec x) {
   const Vec sum = near + far * (square * square), second = sum * sum, fourth = second * second;
   const Vec below = at_most(x, Vec{});
   return (x - below) - quotient(size, fourth * fourth);
+#endif
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }

@@ -73,8 +73,12 @@ static inline Vec shrink_of(Vec x, const Step& s) {
   return x < broadcast(-s.alpha) ? up : above;
 }
 static inline Vec gelu_tanh_of(Vec x, const Step&) {
+#if defined(__AVX512DQ__)
+  return times_share_below(x, kTanhShare);
+#else
   const Vec inside = (x + x * x * x * broadcast(0.044715f)) * broadcast(2 * 0.797884561f);
   return quotient(at_least(x, broadcast(-87)), one_over_sigmoid(inside));
+#endif
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

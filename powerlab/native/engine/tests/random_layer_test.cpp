@@ -100,6 +100,8 @@ void check_resize(const KernelTable& table, Random& random, Report& report) {
 }
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu(double x) { return x * std::erfc(-x * std::sqrt(0.5)) / 2; }
+double gelu_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)); }
 
 void check_functions(const KernelTable& table, Random& random, Report& report) {
   auto x = random_tensor(random.whole(1, 2), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
@@ -116,7 +118,7 @@ void check_functions(const KernelTable& table, Random& random, Report& report) {
            Case{"tanh", [](double v) { return std::tanh(v); }},
            Case{"exp", [](double v) { return std::exp(v); }},
            Case{"erf", [](double v) { return std::erf(v); }},
-           Case{"gelu", [](double v) { return v * (1 + std::erf(v * std::sqrt(0.5))) / 2; }},
+           Case{"gelu", gelu},
            Case{"hard_sigmoid", [](double v) { return std::clamp(0.25 * v + 0.5, 0.0, 1.0); }},
            Case{"hard_swish", [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); }},
            Case{"fake_quantize",  // float32 as the kernel has it: what lies in the middle between two steps matters
@@ -126,6 +128,62 @@ void check_functions(const KernelTable& table, Random& random, Report& report) {
     reference::Tensor out(x.n, x.c, x.h, x.w);
     reference::function(x, function, out);
     check(table, family, step, x, nullptr, out, 3e-6, random, report);
+  }
+}
+
+// What the GELUs are computed from: a dense sweep, both sides of every border between two polynomials (see
+// kernels/gelu.hpp), and numbers that are almost 0.
+std::vector<float> gelu_numbers() {
+  std::vector<float> numbers;
+  for (int i = -20 * 4096; i <= 20 * 4096; ++i) numbers.push_back(static_cast<float>(i) / 4096);
+  for (int i = 1; i <= 40; ++i) {
+    float above = static_cast<float>(i) * 0.15625f, below = above;
+    for (int step = 0; step < 8; ++step) {
+      for (const float x : {above, below}) numbers.insert(numbers.end(), {x, -x});
+      above = std::nextafter(above, 20.0f);
+      below = std::nextafter(below, -20.0f);
+    }
+  }
+  for (float x = 0.1f; x > 1e-37f; x *= 0.97f) numbers.insert(numbers.end(), {x, -x});
+  return numbers;
+}
+
+// Both GELUs, with errors as parts of the largest allowed: AVX-512 has polynomials for them, other tiers formulas that
+// are less precise. Large results are rounded by more than that, and small ones are to be precise for themselves.
+void check_gelus(const KernelTable& table, Report& report) {
+  const bool pieces = table.vector_width == 16;
+  const double absolute = pieces ? 2e-7 : 4e-7, relative = pieces ? 3e-7 : 2e-6;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> numbers = gelu_numbers();
+  const std::size_t regular = numbers.size();
+  numbers.insert(numbers.end(), {std::numeric_limits<float>::quiet_NaN(), infinity, -1e30f, -infinity});
+  const int lanes = table.vector_width, width = (static_cast<int>(numbers.size()) + lanes - 1) / lanes;
+  numbers.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(lanes));
+  Placed in(1, lanes, 1, width, lanes, 0), out(1, lanes, 1, width, lanes, 0);
+  std::copy(numbers.begin(), numbers.end(), in.view.data);
+  Step step = open_step();
+  step.x = in.view;
+  step.out = out.view;
+  using Case = std::pair<const char*, double (*)(double)>;
+  for (const auto& [family, function] : {Case{"gelu", gelu}, Case{"gelu_tanh", gelu_tanh}}) {
+    run_kernel(table, family, step, 3);
+    const std::string name = find_kernel(table, family).name;
+    double largest = 0, at = 0;
+    for (std::size_t i = 0; i < regular; ++i) {
+      const double x = static_cast<double>(numbers[i]), expected = function(x);
+      const double allowed = std::abs(x) < 0.1 ? relative * std::abs(expected) : std::max(absolute, 1.5e-7 * expected);
+      const double error = std::abs(static_cast<double>(out.view.data[i]) - expected);
+      const double part = std::isnan(error) ? infinity : error == 0 ? 0 : error / allowed;
+      if (part <= largest) continue;
+      largest = part;
+      at = x;
+    }
+    report.check(name + " on a sweep, largest part of what is allowed, at " + std::to_string(at), largest, 1);
+    const float* special = out.view.data + regular;
+    report.check(name + " of not-a-number", std::isnan(special[0]) ? 0 : 1, 0);
+    report.check(name + " of infinity", special[1] == infinity ? 0 : 1, 0);
+    report.check(name + " of -1e30", static_cast<double>(std::abs(special[2])), absolute);
+    if (pieces) report.check(name + " of minus infinity", static_cast<double>(std::abs(special[3])), absolute);
   }
 }
 
@@ -220,6 +278,7 @@ void check_round_trip(const KernelTable& table, Random& random, Report& report) 
 }  // namespace
 
 void check_random_layers(const KernelTable& table, Report& report) {
+  check_gelus(table, report);
   Random random(77);
   for (int round = 0; round < kRounds; ++round) {
     check_pools(table, random, report);
