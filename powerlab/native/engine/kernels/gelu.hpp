@@ -65,7 +65,7 @@ static inline Vec times_share_below(Vec x, const ShareTerms& terms) {
   for (int i = 1; i < 5; ++i) {
     beyond = beyond * from_middle + _mm512_maskz_permutexvar_ps(0xffff, piece, load(terms[i]));
   }
-  return at_least(x, Vec{}) - size * beyond;
+  return (x - at_most(x, Vec{})) - size * beyond;  // of minus infinity not a number, as in the formulas
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER
