@@ -5,16 +5,31 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+static inline const Word* word_of(const float* x, const float* x3, std::int64_t pixel, int p) {
+  return reinterpret_cast<const Word*>(p < 3   ? x + p * pixel
+                                       : p < 6 ? x3 + (p - 3) * pixel
+                                               : x3 + p * pixel - 3 * pixel);
+}
+
 template <int B, int P>
 static inline __attribute__((always_inline)) void pair_word(Vec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const float* weights) {
+#if defined(__AVX512BF16__)
+  if constexpr (B == 4 && P == 7) {  // takes all registers but four
+    asm("" : "+r"(pixel));           // else GCC keeps the offsets of all four words
+    const Vec w[3] = {load(weights), load(weights + kWidth), load(weights + 2 * kWidth)};
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p)
+      dot_four_pairs(acc[0][p], acc[1][p], acc[2][p], acc[3][p], word_of(x, x3, pixel, p), w, weights + 3 * kWidth);
+    return;
+  }
+#endif
   Vec w[B];
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) w[b] = load(weights + b * kWidth);
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
-    const float* at = p < 3 ? x + p * pixel : p < 6 ? x3 + (p - 3) * pixel : x3 + p * pixel - 3 * pixel;
-    const Word value = *reinterpret_cast<const Word*>(at);
+    const Word value = *word_of(x, x3, pixel, p);
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) acc[b][p] = dot_pairs(acc[b][p], value, w[b]);
   }
