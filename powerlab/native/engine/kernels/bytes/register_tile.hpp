@@ -53,7 +53,10 @@ static __attribute__((noinline)) void byte_tile(ByteTile& t) {
         byte_four_words<N, B, P>(acc, x, x3, pixel, weights);
         weights += 4 * B * kWordBytes<N>;
         __builtin_prefetch(prefetch, 0, 2);
-        __builtin_prefetch(prefetch + kLineBytes, 0, 2);  // few tiles: a step is more than a line
+        if (prefetch_step > kLineBytes) {  // few tiles
+          __builtin_prefetch(prefetch + kLineBytes, 0, 2);
+          __builtin_prefetch(prefetch + 2 * kLineBytes, 0, 2);
+        }
         prefetch += prefetch_step;
       }
     } else {

@@ -8,6 +8,13 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// x3 is x moved on by three pixels: further ones are a multiple of a pixel from one of both.
+static inline const Word* word_of(const float* x, const float* x3, std::int64_t pixel, int p) {
+  return reinterpret_cast<const Word*>(p < 3   ? x + p * pixel
+                                       : p < 6 ? x3 + (p - 3) * pixel
+                                               : x3 + p * pixel - 3 * pixel);
+}
+
 // W words of which all products of a lane's half fit 16 bits.
 template <int W, int B, int P>
 static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unused]] IVec (&acc)[B][P],
@@ -35,10 +42,9 @@ static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unus
   }
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
-    const float* at = p < 3 ? x + p * pixel : p < 6 ? x3 + (p - 3) * pixel : x3 + p * pixel - 3 * pixel;
     IVec values[W];
     POWERLAB_UNROLL
-    for (int i = 0; i < W; ++i) values[i] = every(reinterpret_cast<const Word*>(at)[i]);
+    for (int i = 0; i < W; ++i) values[i] = every(word_of(x, x3, pixel, p)[i]);
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
       IVec pairs = products_of_pairs(values[0], kHeld ? held[0][b] : weights_of(0, b));
@@ -55,13 +61,22 @@ static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unus
 template <int H, int B, int P>
 static inline __attribute__((always_inline)) void byte_half(IVec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const std::uint8_t* weights) {
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+  if constexpr (B == 4 && P == 7) {  // takes all registers but four
+    asm("" : "+r"(pixel));           // else GCC keeps the offsets of all four words
+    const IVec w[3] = {load_ints(weights), load_ints(weights + 4 * kWidth), load_ints(weights + 8 * kWidth)};
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p)
+      dot_four(acc[0][p], acc[1][p], acc[2][p], acc[3][p], word_of(x, x3, pixel, p), w, weights + 12 * kWidth);
+    return;
+  }
+#endif
   IVec w[B];
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) w[b] = load_ints(weights + (b * kHalves + H) * 4 * kWidth);
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
-    const float* at = p < 3 ? x + p * pixel : p < 6 ? x3 + (p - 3) * pixel : x3 + p * pixel - 3 * pixel;
-    const IVec value = spread<H>(*reinterpret_cast<const Word*>(at));
+    const IVec value = spread<H>(*word_of(x, x3, pixel, p));
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) acc[b][p] = dot(acc[b][p], value, w[b]);
   }

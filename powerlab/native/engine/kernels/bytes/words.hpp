@@ -128,6 +128,15 @@ static inline IVec spread(std::int32_t word) {
 static inline IVec dot(IVec sums, IVec x, IVec w) {
   return (IVec)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)x, (__m512i)w);
 }
+// Four sums at once, the last with weights in memory: so that a word is all that GCC needs a register for.
+static inline void dot_four(IVec& a, IVec& b, IVec& c, IVec& d, const Word* x, const IVec (&weights)[3],
+                            const std::uint8_t* last) {
+  IVec word;
+  asm("vpbroadcastd %5, %4\n\tvpdpbusd %6, %4, %0\n\tvpdpbusd %7, %4, %1\n\tvpdpbusd %8, %4, %2\n\t"
+      "vpdpbusd %9, %4, %3"
+      : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "=&v"(word)
+      : "m"(*x), "v"(weights[0]), "v"(weights[1]), "v"(weights[2]), "m"(*reinterpret_cast<const IVec*>(last)));
+}
 #elif defined(__AVXVNNI__)
 #define POWERLAB_BYTE_FORM "words"
 constexpr int kHalves = 1;
