@@ -298,7 +298,7 @@ class Builder:
         if name not in self._pair_images:
             made = self.in_arena(pair_blocks(shape4(self.graph.shape(name)), PAIR_IMAGE, self.halo(name)))
             source, precision = self.external(name), self.tier.precision
-            self.emit(f"narrow_image_{precision}", f"{name} to {precision}", made, source)
+            self.emit(f"narrow_image_{precision}", f"{name} to {precision}", made, source, numbers=[PAIR_IMAGE, 0])
             self._pair_images[name] = made
         return self._pair_images[name]
 

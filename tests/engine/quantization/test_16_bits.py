@@ -121,6 +121,25 @@ def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(pr
     check_answers(tmp_path / "network.onnx", x, one, others)
 
 
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride"), [(3, 7, 2), (3, 3, 1), (1, 5, 1), (2, 3, 1), (4, 3, 3), (3, 4, 4), (1, 1, 2)]
+)
+def test_a_first_layer_in_bfloat16_reads_an_image_of_few_channels(channels, kernel, stride, tmp_path):
+    if not choose_tier().pairs:
+        pytest.skip("this processor has no instructions for bfloat16")
+    constants, size = {}, (2, channels, 19, 26)
+    nodes = [
+        *conv("x", "a", channels, 83, constants, kernel=kernel, stride=stride),
+        *conv("a", "y", 83, 40, constants, activation=""),
+    ]
+    (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": size}, constants=constants, opset=20))
+    one, *others = (Session(tmp_path / "network.onnx", threads=n, precision=BF16) for n in (1, 2, 3))
+    kernels = [kernel for kernel, _ in one.steps()]
+    assert [kernel.rpartition("_")[0] for kernel in kernels[:1]] == ["narrow_image_bf16"]
+    assert kernels[1].startswith("conv_direct_bf16_")
+    check_answers(tmp_path / "network.onnx", {"x": normal(3, *size)}, one, others)
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_maxima_between_convolutions_stay_in_16_bits(precision, tmp_path):
     constants = {}
@@ -215,7 +234,7 @@ def test_the_precisions_that_are_offered_are_those_of_the_processor(network, mon
 
 def test_steps_in_float16_are_planned_for_a_processor_that_has_it(network):
     """Which kernels there would be; the native core has them on such processors alone."""
-    tier = replace(choose_tier(), halves="any", half_tile_blocks=4, half_tile_pixels=8, precision=FP16)
+    tier = replace(choose_tier(), halves="any", half_tile_blocks=4, half_tile_pixels=8, half_block=16, precision=FP16)
     graph = optimise(load_graph(network), for_cores=False)
     kernels = [step.family for step in lower(graph, tier, threads=2).steps]
     assert kernels.count("conv_direct_fp16") >= 3

@@ -74,8 +74,13 @@ Numbers numbers_of(const PairTable& pairs) {
   return numbers;
 }
 
-// Rows of a tile of AMX may be of any length.
-bool takes_images(const PairTable& pairs) { return std::string_view(pairs.name).find("amx") != std::string_view::npos; }
+// How many channels a pixel of an image may have whose blocks are not whole ones, or a row of the kernel, of pixels
+// that follow on each other: float16 takes whole blocks only.
+std::vector<int> image_blocks(const PairTable& pairs) {
+  if (std::string_view(pairs.numbers) != "bf16") return {};
+  if (std::string_view(pairs.name).find("amx") != std::string_view::npos) return {4};
+  return {2, 4, 10, 24};
+}
 
 // A tensor of 16-bit floats in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
 struct PlacedPairs {
@@ -180,12 +185,12 @@ struct PairCase {
   int n, groups, in, out, h, w;  // channels of a group
   reference::Window window;
   bool floats, residual, narrow_residual, function;
-  bool image;  // of up to four channels, two words a pixel
+  int image;  // channels of an image's block, 0: blocks are whole ones
 };
 
-constexpr int kImageBlock = 4;
+constexpr int kImageChannels = 4;
 
-PairCase random_case(int block, bool takes_images, Random& random) {
+PairCase random_case(int block, const std::vector<int>& image_blocks, Random& random) {
   PairCase c{};
   c.n = random.whole(1, 2);
   c.groups = random.coin() ? 1 : random.whole(2, 3);
@@ -205,8 +210,10 @@ PairCase random_case(int block, bool takes_images, Random& random) {
   c.residual = random.coin();
   c.narrow_residual = random.coin();
   c.function = random.coin();
-  c.image = takes_images && c.groups == 1 && random.coin();
-  if (c.image) c.in = random.whole(1, kImageBlock);
+  if (!image_blocks.empty() && c.groups == 1 && random.coin()) {
+    c.image = image_blocks[static_cast<std::size_t>(random.whole(0, static_cast<int>(image_blocks.size()) - 1))];
+    c.in = random.whole(1, c.image);
+  }
   return c;
 }
 
@@ -243,7 +250,7 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
   reference::function(summed, c.function ? silu : [](double value) { return value; }, expected);
 
   Numbers read = numbers;
-  if (c.image) read.block = kImageBlock;
+  if (c.image) read.block = c.image;
   PlacedPairs placed(read, c.n, in, c.h, c.w, 2), narrow_residual(numbers, c.n, out, out_h, out_w, 1);
   placed.put(x);
   narrow_residual.put(residual);
@@ -293,6 +300,37 @@ void check_conv(int v, const PairTable& pairs, const PairCase& c, Random& random
   }
 }
 
+// Pixels of an image behind each other, behind zeros and in front of some.
+void check_interleaved(const PairTable& pairs, Random& random, Report& report) {
+  const Numbers numbers = numbers_of(pairs);
+  for (const int width : {1, 16, 37, 100}) {
+    const int channels = random.whole(1, kImageChannels), c = random.whole(1, channels), h = 3;
+    const int before = random.whole(0, 9), behind = random.whole(0, 70), all = before + width * channels + behind;
+    const int words = (all + 1) / 2;
+    reference::Tensor x(2, c, h, width);
+    random.fill(x.values);
+    Placed planes(2, c, h, width, 1, 0);
+    planes.put(x);
+    Floats made(static_cast<std::size_t>(2 * h * words + 1), 77.0f);
+    Step step{};
+    step.x = planes.view;
+    step.out = {made.data(), h * words, h * words, words, 1, 2, 1, h, words, 1, 0, 0, 0, 0};
+    step.numbers[0] = channels;
+    step.numbers[1] = before;
+    run_kernel(pairs, "narrow_image_bf16", step, 2);
+    int wrong = made.data()[2 * h * words] != 77.0f;
+    for (int row = 0; row < 2 * h; ++row) {
+      const auto* halves = reinterpret_cast<const std::uint16_t*>(made.data() + row * words);
+      for (int i = 0; i < 2 * words; ++i) {
+        const int pixel = (i - before) / channels, channel = (i - before) % channels;
+        const bool there = i >= before && pixel < width && channel < c;
+        wrong += halves[i] != (there ? numbers.narrow(x.at(row / h, channel, row % h, pixel, 0.0)) : 0);
+      }
+    }
+    report.check("pixels behind each other", wrong, 0);
+  }
+}
+
 // Numbers whose lower halves lie between two 16-bit floats, and the even one of two that are as near.
 void check_conversions(int v, const PairTable& pairs, Random& random, Report& report) {
   const Numbers numbers = numbers_of(pairs);
@@ -300,7 +338,7 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
     run_kernel(pairs, std::string(family) + pairs.numbers, step, threads);
   };
   Numbers of_image = numbers;
-  of_image.block = kImageBlock;
+  of_image.block = kImageChannels;
   const bool has_images = std::string_view(pairs.numbers) == "bf16";
   for (const int channels : {1, 3, 4, 15, 16, 40}) {
     const int h = 3, w = 19;
@@ -314,12 +352,13 @@ void check_conversions(int v, const PairTable& pairs, Random& random, Report& re
     planes.put(x);
     for (const std::string_view family : {"narrow_blocks_", "narrow_planes_", "narrow_image_"}) {
       const bool is_image = family == "narrow_image_";
-      if (is_image && !(has_images && channels <= kImageBlock)) continue;
+      if (is_image && !(has_images && channels <= kImageChannels)) continue;
       for (const int threads : {1, 3}) {
         PlacedPairs to(is_image ? of_image : numbers, 2, channels, h, w, 1);
         Step step{};
         step.x = family == "narrow_blocks_" ? blocks.view : planes.view;
         step.out = to.view;
+        step.numbers[0] = kImageChannels;
         run(family.data(), step, threads);
         int wrong = 0;
         for (int n = 0; n < 2; ++n) {
@@ -581,9 +620,9 @@ void check_packing(int v, const PairTable& pairs, Random& random, Report& report
 void check_pair_convolutions(int v, const PairTable& pairs, Report& report) {
   Random random(19);
   for (int round = 0; round < 120; ++round)
-    check_conv(v, pairs, random_case(pairs.block, takes_images(pairs), random), random, report);
+    check_conv(v, pairs, random_case(pairs.block, image_blocks(pairs), random), random, report);
   for (int round = 0; round < 12; ++round) {  // over many channels
-    PairCase c = random_case(pairs.block, false, random);
+    PairCase c = random_case(pairs.block, {}, random);
     c.window = reference::Window{1, 1, 1, 1, 1, 1, 0, 0};
     c.groups = 1;
     c.in = 16 * random.whole(50, 80);
@@ -606,6 +645,7 @@ void check_pairs(const KernelTable& table, Report& report) {
     Random random(22);
     check_pair_convolutions(table.vector_width, *pairs, report);
     check_conversions(table.vector_width, *pairs, random, report);
+    if (!image_blocks(*pairs).empty()) check_interleaved(*pairs, random, report);
     for (int i = 0; i < 60; ++i) check_depthwise(table.vector_width, *pairs, random, report);
     for (int i = 0; i < 30; ++i) check_pool(*pairs, random, report);
     if (std::string_view(pairs->numbers) == "bf16") {

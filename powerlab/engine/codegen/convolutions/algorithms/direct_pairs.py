@@ -53,18 +53,7 @@ class PairConvolution(Struct, frozen=True):
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
-        tier, work = pair_tier(machine.tier), _works(shape, machine.tier)[0]
-        splits = (parts for parts in range(1, machine.threads + 1) if machine.threads % parts == 0)
-        return tuple(
-            Choice(
-                algorithm=self.name,
-                tile_blocks=tier.tile_blocks,
-                tile_pixels=tier.tile_pixels,
-                channel_split=cut.channel_split,
-                chunk_tiles=cut.chunk_tiles,
-            )
-            for cut in (partition(work, tier, machine.threads, machine.caches, split) for split in splits)
-        )
+        return pair_candidates(self.name, _works(shape, machine.tier)[0], machine)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
@@ -85,7 +74,7 @@ class PairConvolution(Struct, frozen=True):
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the steps that compute a FusedConv, one for each part of its groups."""
-        groups, name = shape.groups, node.outputs[0]
+        groups = shape.groups
         weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
         is_image = _may_be_image(shape, builder.tier) and builder.is_outside(node.inputs[0])
         block = builder.tier.narrow_block
@@ -94,11 +83,8 @@ class PairConvolution(Struct, frozen=True):
             x = _changed(builder, node, shape)
         else:
             x = builder.pair_image(node.inputs[0]) if is_image else builder.pairs(node.inputs[0])
-        floats, added = not builder.is_read_in_pairs(name), node.input(3)
-        # What fills up the last block of floats may be anything.
-        narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % block > 0)
-        residual = None if not added else builder.pairs(added) if narrow else builder.blocked(added)
-        out = builder.new_blocked(name) if floats else builder.new_pairs(name)
+        result = pair_result(builder, node, shape)
+        out, residual, narrow = result.out, result.residual, result.narrow_residual
         if shape.taps == 1 and shape.strides == (1, 1):
             x, out, residual = flattened(x, out, residual)
         width = builder.tier.vector_width
@@ -106,8 +92,8 @@ class PairConvolution(Struct, frozen=True):
             made = part.channels(shape.outputs // groups)
             conv = Pairs(
                 x=planes(x, part.channels(shape.inputs // groups), read),
-                out=planes(out, made, width if floats else block),
-                floats=floats,
+                out=planes(out, made, width if result.floats else block),
+                floats=result.floats,
                 residual=None if residual is None else planes(residual, made, block if narrow else width),
                 narrow_residual=narrow,
                 weights=part.kernels(weights, made),
@@ -138,6 +124,41 @@ class PairConvolution(Struct, frozen=True):
                 fields=conv.fields,
             )
             emit_pairs(builder, node, own, choice if part.first == 0 else _cut(choice, work, builder))
+
+
+class PairResult(Struct, frozen=True):
+    """Where a convolution's sums go: the fields of :class:`Pairs` of the same names."""
+
+    out: Tensor
+    floats: bool
+    residual: Tensor | None
+    narrow_residual: bool
+
+
+def pair_result(builder: Builder, node: Node, shape: ConvShape) -> PairResult:
+    """Return where the result of a FusedConv goes, and what is added to it."""
+    name, added = node.outputs[0], node.input(3)
+    floats = not builder.is_read_in_pairs(name)
+    # What fills up the last block of floats may be anything.
+    narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % builder.tier.narrow_block > 0)
+    residual = None if not added else builder.pairs(added) if narrow else builder.blocked(added)
+    return PairResult(builder.new_blocked(name) if floats else builder.new_pairs(name), floats, residual, narrow)
+
+
+def pair_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
+    """Return the cuts worth a try, in the register tile of the kernels on 16-bit floats."""
+    tier = pair_tier(machine.tier)
+    splits = (parts for parts in range(1, machine.threads + 1) if machine.threads % parts == 0)
+    return tuple(
+        Choice(
+            algorithm=algorithm,
+            tile_blocks=tier.tile_blocks,
+            tile_pixels=tier.tile_pixels,
+            channel_split=cut.channel_split,
+            chunk_tiles=cut.chunk_tiles,
+        )
+        for cut in (partition(work, tier, machine.threads, machine.caches, split) for split in splits)
+    )
 
 
 def _may_be_image(shape: ConvShape, tier: Tier) -> bool:

@@ -11,6 +11,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct_pairs import PairCon
 from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.grouped import GroupedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.interleaved_pairs import InterleavedPairConvolution
 from powerlab.engine.codegen.convolutions.algorithms.point import PointConvolution
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
@@ -30,6 +31,7 @@ _ALL: tuple[Algorithm, ...] = (
     DepthwiseConvolution(),
     GroupedConvolution(),
     PreactivatedConvolution(),
+    InterleavedPairConvolution(),
     PairConvolution(BF16),
     PairConvolution(FP16),
 )

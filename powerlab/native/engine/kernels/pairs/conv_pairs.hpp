@@ -3,8 +3,9 @@
 //
 // A tile of up to kPairTileBlocks vectors of sums x kPairTilePixels pixels stays in registers during the whole
 // reduction: interrupted sums would be rounded. Padding is the halo of x. Convolutions in blocks and linear layers
-// (pixels = rows) are views on it. An input block has a multiple of four words; channels that fill it up are finite,
-// and their weights 0.
+// (pixels = rows) are views on it, and so is an image in which a row's pixels follow on each other (narrow_image): its
+// one block is a row of the kernel. Channels that fill up a block are finite, and their weights 0; of float16 a block
+// has a multiple of four words.
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][word][vector of the unit][v], a word being the weights of two
 // channels; of float16 as half_tile.hpp says. out: words in blocks of 16 channels, or floats in blocks of v. y:

@@ -1,6 +1,8 @@
 // Floats become bfloat16, two channels a word.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/pairs/words.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -57,28 +59,68 @@ static void narrow_planes(const Step& s, int thread, int threads) {
 }
 
 #if !defined(POWERLAB_HALVES)
-// The same of up to four channels, out in pixels of two words.
+constexpr int kImageChannels = 4;
+
+// Puts the channels of kWidth pixels behind each other, as bfloat16s; writes kWidth times four, whatever the channels.
+struct Interleave {
+  int channels;
+#if defined(__AVX512BF16__)
+  typedef std::int16_t Order __attribute__((vector_size(64)));
+  Order order[2];
+
+  explicit Interleave(int count) : channels(count) {
+    for (int i = 0; i < 4 * kWidth; ++i)
+      order[i / (2 * kWidth)][i % (2 * kWidth)] = static_cast<std::int16_t>(i % channels * kWidth + i / channels);
+  }
+  void operator()(std::uint16_t* out, const Vec (&planes)[kImageChannels]) const {
+    const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)planes[1], (__m512)planes[0]);
+    const __m512i second = (__m512i)_mm512_cvtne2ps_pbh((__m512)planes[3], (__m512)planes[2]);
+    for (int half = 0; half < 2; ++half)
+      _mm512_storeu_si512(out + half * 2 * kWidth, _mm512_permutex2var_epi16(first, (__m512i)order[half], second));
+  }
+#else
+  explicit Interleave(int count) : channels(count) {}
+  void operator()(std::uint16_t* out, const Vec (&planes)[kImageChannels]) const {
+    alignas(4 * kWidth) std::uint16_t narrow[kImageChannels][kWidth];
+    for (int c = 0; c < channels; ++c) store_narrow(reinterpret_cast<float*>(narrow[c]), planes[c]);
+    for (int i = 0; i < kWidth; ++i) {
+      for (int c = 0; c < channels; ++c) *out++ = narrow[c][i];
+    }
+  }
+#endif
+};
+
+// x in up to four planes of floats, as an image comes from outside. In a row of out pixels follow on each other, each
+// of numbers[0] channels, behind numbers[1] zeros; zeros fill it up, and channels that x does not have.
 static void narrow_image(const Step& s, int thread, int threads) {
+  const int channels = static_cast<int>(s.numbers[0]);
+  const Interleave interleave(channels);
+  const std::int64_t before = s.numbers[1], all = 2 * s.out.w * s.out.pixel;
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row row = row_of(unit, s.out);
     const float* x = row_start(s.x, {row.n, 0, row.y});
-    float* out = row_start(s.out, row);
-    for (std::int64_t begin = 0; begin < s.out.w; begin += kWidth) {
-      const int count = static_cast<int>(s.out.w - begin < kWidth ? s.out.w - begin : kWidth);
-      const auto plane = [&](int c) {
-        if (c >= s.x.c) return Vec{};
+    auto* out = reinterpret_cast<std::uint16_t*>(row_start(s.out, row));
+    std::fill_n(out, before, std::uint16_t{0});
+    out += before;
+    const auto* end = out + all - before;
+    for (std::int64_t begin = 0; begin < s.x.w; begin += kWidth) {
+      const int count = static_cast<int>(s.x.w - begin < kWidth ? s.x.w - begin : kWidth);
+      Vec planes[kImageChannels] = {};
+      for (int c = 0; c < s.x.c; ++c) {
         const float* from = x + c * s.x.plane + begin;
-        return count == kWidth ? load_unaligned(from) : load_lanes(from, count);
-      };
-      alignas(4 * kWidth) float words[2][kWidth];
-      store(words[0], pair_up(plane(0), plane(1)));
-      store(words[1], pair_up(plane(2), plane(3)));
-      for (int i = 0; i < count; ++i, out += 2) {
-        out[0] = words[0][i];
-        out[1] = words[1][i];
+        planes[c] = count == kWidth ? load_unaligned(from) : load_lanes(from, count);
       }
+      if (end - out >= 4 * kWidth) {
+        interleave(out, planes);
+      } else {
+        alignas(4 * kWidth) std::uint16_t pixels[4 * kWidth];
+        interleave(pixels, planes);
+        std::copy_n(pixels, count * channels, out);
+      }
+      out += count * channels;
     }
+    std::fill(out, out + (end - out), std::uint16_t{0});
   }
 }
 #endif

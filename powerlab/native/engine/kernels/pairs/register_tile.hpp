@@ -43,7 +43,8 @@ static __attribute__((noinline)) void pair_tile(const PairTile& t) {
     const float* x3 = x + 3 * pixel;
     const char* prefetch = state.prefetch;
     for (int taps = is_point ? at.blocks : at.kernel_w; taps > 0; --taps, x += next, x3 += next) {
-      for (int left = taps > 1 ? words : end_words; left > 0; left -= 4, x += 4, x3 += 4) {
+      int left = taps > 1 ? words : end_words;
+      for (; left >= 4; left -= 4, x += 4, x3 += 4) {
         pair_four_words<B, P>(acc, x, x3, pixel, weights);
         weights += 4 * B * kWidth;
         __builtin_prefetch(prefetch, 0, 2);
@@ -53,6 +54,7 @@ static __attribute__((noinline)) void pair_tile(const PairTile& t) {
         }
         prefetch += prefetch_step;
       }
+      for (; left > 0; --left, ++x, ++x3, weights += B * kWidth) pair_word<B, P>(acc, x, x3, pixel, weights);
       weights += left_out;
     }
     state.prefetch = prefetch;
