@@ -3,8 +3,7 @@
 ``python -m bench.arm.instructions`` fetches a Python for arm64 and the peers' wheels, builds powerlab's own, and lets
 each run the same models on an emulated core. What is counted are instructions of one inference with one thread, not
 time: an emulator says nothing about time. How many instructions a processor does in a cycle, and how long it waits for
-memory, is not in it. With ``--int8`` every engine runs the file in 8-bit integers that ``bench.precision`` writes;
-ncnn, which reads no such files, takes no part.
+memory, is not in it. With ``--int8`` every engine runs the file in 8-bit integers that ``bench.precision`` writes.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
+from powerlab.backends.ncnn_bytes import without_bytes
 from powerlab.backends.ncnn_model import ncnn_model
 from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
@@ -22,6 +23,7 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
+from powerlab.engine.quantization.precisions import in_precision
 
 
 class NcnnBackend:
@@ -67,12 +69,15 @@ def load(options: LoadOptions) -> NcnnBackend:
     ncnn = required("ncnn", "ncnn")
     on_card = options.processor is Processor.GPU
     half = on_card or ncnn.cpu_support_arm_asimdhp()
-    check_offers("ncnn", options, ("fp32", *(() if on_card else ("bf16",)), *(("fp16",) if half else ())))
+    check_offers("ncnn", options, ("fp32", *(() if on_card else ("bf16", "int8")), *(("fp16",) if half else ())))
     processor_name = _card(ncnn) if on_card else ""
-    graph = _single_image(options)
+    loaded = without_bytes(in_precision(_single_image(options), options.model, _quantized(options.precision)))
+    graph = optimise_for_others(loaded.graph)
     if options.precision == "bf16":
         _refuse_groups(graph, options.precision)
-    text, weights, names = ncnn_model(graph)
+    if loaded.largest:
+        _refuse_rows(graph)
+    text, weights, names = ncnn_model(graph, loaded.largest)
     net = ncnn.Net()
     net.opt.num_threads = options.threads
     net.opt.use_vulkan_compute = on_card
@@ -103,6 +108,21 @@ def _card(ncnn: Any) -> str:
     return str(ncnn.get_gpu_info(ncnn.get_default_gpu_index()).device_name())
 
 
+def _quantized(precision: str) -> str:
+    """Return the precision that the graph is to have; floats of 16 bits are ncnn's own affair."""
+    return precision if precision == "int8" else "fp32"
+
+
+def _refuse_rows(graph: Graph) -> None:
+    """Refuse layers that others compute with bytes, but ncnn, with scales that are known before, does not."""
+    for node in graph.nodes:
+        if node.op_type == "FusedGemm" and graph.shape(node.inputs[0])[0] > 1:
+            raise PowerlabError(
+                f"ncnn computes {node}, of several rows, in floats or with scales of its own; use another engine for "
+                "this model in int8."
+            )
+
+
 def _refuse_groups(graph: Graph, precision: str) -> None:
     """Refuse convolutions of groups that are no single channels: seen to give garbage in bf16 (ncnn 1.0.20261020)."""
     for node in graph.nodes:
@@ -116,7 +136,7 @@ def _refuse_groups(graph: Graph, precision: str) -> None:
 
 
 def _single_image(options: LoadOptions) -> Graph:
-    """Return the graph for one image, where a batch is nothing else than several of them."""
+    """Return the loaded graph for one image, where a batch is nothing else than several of them."""
     batch, single = (load_graph(options.model, batch_size=size) for size in (options.batch_size, 1))
     for whole, part in zip(batch.outputs, single.outputs, strict=True):
         if whole.shape != (options.batch_size, *part.shape[1:]):
@@ -124,4 +144,4 @@ def _single_image(options: LoadOptions) -> Graph:
                 f"ncnn takes one image at a time, but the output {part.name!r} of {options.model} is not one an image; "
                 "use another engine for this model."
             )
-    return optimise_for_others(single)
+    return single

@@ -7,14 +7,15 @@ have no batch axis: what is ``(1, c, h, w)`` here is ``(c, h, w)`` there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
 from powerlab.backends.attention import join_attentions
+from powerlab.backends.ncnn_bytes import in_bytes
 from powerlab.backends.ncnn_transformers import TRANSFORMERS
-from powerlab.backends.ncnn_writer import Writer, axis_of, blob, sizes
+from powerlab.backends.ncnn_writer import Floats, Writer, axis_of, blob, sizes
 from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
@@ -44,8 +45,12 @@ _FUNCTIONS = {
 """Functions of one number: ncnn's layer, and the attributes that are its parameters."""
 
 
-def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
+def ncnn_model(graph: Graph, largest: Mapping[str, float] | None = None) -> tuple[str, bytes, dict[str, str]]:
     """Return the text, the weights, and ncnn's name of every input and output.
+
+    Args:
+        graph: the network, of one image.
+        largest: tensors that are to be bytes -> the largest number they may be (:mod:`.ncnn_bytes`); None: none are.
 
     Raises:
         PowerlabError: a tensor is no single image, or a node has no such form in ncnn.
@@ -58,7 +63,7 @@ def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
                 f"ncnn takes one image at a time of at most three axes, but {info.name!r} has shape {info.shape}; "
                 "use another engine for this model."
             )
-    writer = Writer(graph)
+    writer = Writer(graph, largest or {})
     for info in graph.inputs:
         writer.layer("Input", (), info.name, {})
     for node in graph.nodes:
@@ -129,6 +134,8 @@ def _conv(writer: Writer, node: Node) -> None:
     if group > 1:
         parameters[7] = group
     weights = _weights(writer, weight, bias)
+    is_whole = not residual and _activation(node) is not None
+    parameters |= _bytes(writer, node, values, weights, is_whole=is_whole)
     kind = "Convolution" if group == 1 else "ConvolutionDepthWise"
     if not residual:
         _computed(writer, node, kind, parameters, weights)
@@ -146,6 +153,18 @@ def _weights(writer: Writer, weight: str, bias: str) -> list[bytes]:
     return [_FLOATS_FOLLOW, writer.constant(weight).tobytes(), *offsets]
 
 
+def _bytes(
+    writer: Writer, node: Node, values: Floats, weights: list[bytes], *, is_whole: bool = False
+) -> dict[int, object]:
+    """Return the parameter of a layer that computes with bytes, whose scales come behind its weights."""
+    found = in_bytes(writer, node, values, is_whole=is_whole)
+    if found is None:
+        return {}
+    kind, scales = found
+    weights += scales
+    return {8: kind}
+
+
 def _computed(writer: Writer, node: Node, kind: str, parameters: dict[int, object], weights: Sequence[bytes]) -> None:
     """Add a convolution or a fully connected layer with its end, inside it where it can be."""
     activation = _activation(node)
@@ -161,7 +180,9 @@ def _gemm(writer: Writer, node: Node) -> None:
     outputs, inputs = values.shape
     if writer.graph.shape(node.inputs[0])[0] == 1:
         parameters: dict[int, object] = {0: outputs, 1: int(bool(bias)), 2: values.size}
-        _computed(writer, node, "InnerProduct", parameters, _weights(writer, weight, bias))
+        weights = _weights(writer, weight, bias)
+        parameters |= _bytes(writer, node, values, weights)
+        _computed(writer, node, "InnerProduct", parameters, weights)
         return
     offsets = writer.constant(bias) if bias else np.zeros(outputs, np.float32)
     parameters = {3: 1, 5: 1, 6: 1, 8: outputs, 9: inputs, 10: _ONE_AN_OUTPUT}

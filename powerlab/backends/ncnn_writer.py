@@ -15,10 +15,16 @@ Floats = NDArray[np.float32]
 
 
 class Writer:
-    """Collects layers; a tensor that several layers read is split, because a blob of ncnn has one reader."""
+    """Collects layers; a tensor that several layers read is split, because a blob of ncnn has one reader.
 
-    def __init__(self, graph: Graph) -> None:
+    Args:
+        graph: the network.
+        largest: tensors that convolutions read as bytes -> the largest number they may be.
+    """
+
+    def __init__(self, graph: Graph, largest: Mapping[str, float]) -> None:
         self.graph = graph
+        self.largest = largest
         self.layers: list[str] = []
         self.blob_count = 0
         self.weights: list[bytes] = []

@@ -1,0 +1,147 @@
+"""A quantized network as ncnn takes it: in floats, beside the largest number of what its layers read.
+
+ncnn makes bytes of weights and inputs itself, by the scales it is given, with 0 in the middle of signed bytes. So
+numbers of which none is below 0, as behind a ReLU, have seven bits there, where others have eight from the same
+calibration. Source: https://github.com/Tencent/ncnn/wiki/quantized-int8-inference and the layers' ``load_model``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+from msgspec import Struct
+
+from powerlab.backends.ncnn_writer import Floats, Writer
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attributes import number
+from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
+
+_LARGEST_BYTE = 127
+_REQUANTIZED = 100
+"""Added where a layer's result is bytes, too."""
+_NEVER_BELOW_0 = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax"})
+_KEEPS_SIGNS = frozenset(
+    {
+        *("AveragePool", "Concat", "DequantizeLinear", "Dropout", "Flatten", "GlobalAveragePool", "LRN"),
+        *("MaxPool", "QuantizeLinear", "Reshape"),
+    }
+)
+
+
+class WithoutBytes(Struct, frozen=True):
+    """A quantized network with floats in place of its bytes.
+
+    Attributes:
+        graph: of which nothing is rounded, but the weights are what rounding left of them.
+        largest: tensors that were bytes -> the largest number they could be, positive or negative.
+    """
+
+    graph: Graph
+    largest: Mapping[str, float]
+
+
+def without_bytes(graph: Graph) -> WithoutBytes:
+    """Return a loaded network of QuantizeLinear and DequantizeLinear in floats.
+
+    Raises:
+        PowerlabError: a scale is computed, or bytes come from elsewhere, as from QLinearConv.
+    """
+    producers, ends = graph.producers(), graph.output_names()
+    nodes: list[Node] = []
+    added: list[TensorInfo] = []
+    constants: dict[str, Array] = {}
+    largest: dict[str, float] = {}
+    floats: dict[str, str] = {}  # bytes, and floats made of them -> the floats they stand for
+
+    def is_below_0(name: str) -> bool:
+        made = producers.get(name)
+        if made is None or made.op_type not in _KEEPS_SIGNS:
+            low = graph.constants.get(made.input(1)) if made is not None and made.op_type == "Clip" else None
+            return made is None or not (made.op_type in _NEVER_BELOW_0 or (low is not None and float(low) >= 0))
+        return any(is_below_0(source) for source in made.inputs if source not in graph.constants)
+
+    for node in graph.nodes:
+        match node.op_type:
+            case "QuantizeLinear" if node.inputs[0] not in graph.constants:
+                source = floats.get(node.inputs[0], node.inputs[0])
+                step, zero = _scale(graph, node)
+                largest[source] = float(step.max()) * max(int(zero.max()), 255 - int(zero.min()))
+                if not zero.any() and is_below_0(node.inputs[0]):  # an activation that only the bytes' range has
+                    clamped = f"{node.outputs[0]} as floats"
+                    nodes.append(Node("Relu", clamped, (source,), (clamped,)))
+                    added.append(TensorInfo(clamped, graph.shape(source)))
+                    largest[clamped] = largest[source]
+                    source = clamped
+                floats[node.outputs[0]] = source
+            case "DequantizeLinear" if node.inputs[0] in graph.constants:
+                constants[node.outputs[0]] = _dequantized(graph, node)
+            case "DequantizeLinear":
+                if node.inputs[0] not in floats:
+                    raise PowerlabError(f"ncnn takes no bytes that {node} reads; use another engine for this model.")
+                floats[node.outputs[0]] = source = floats[node.inputs[0]]
+                if node.outputs[0] in ends:
+                    nodes.append(Node("Identity", node.name, (source,), node.outputs))
+            case _:
+                nodes.append(node.renamed({name: floats[name] for name in node.inputs if name in floats}, node.name))
+    return WithoutBytes(graph.rewritten(nodes, constants=constants, tensors=added), largest)
+
+
+def _scale(graph: Graph, node: Node) -> tuple[Array, Array]:
+    """Return the steps of a QuantizeLinear or DequantizeLinear, and its zero points."""
+    if node.inputs[1] not in graph.constants:
+        raise PowerlabError(f"{node} computes its scale, which ncnn does not take; use another engine for this model.")
+    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros(1, np.uint8)
+    signed = zero.dtype == np.int8
+    return graph.constants[node.inputs[1]], zero.astype(np.int64) + (128 if signed else 0)
+
+
+def _dequantized(graph: Graph, node: Node) -> Array:
+    values, scale = graph.constants[node.inputs[0]], graph.constants[node.inputs[1]]
+    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros_like(scale, np.int32)
+    shape = [1] * values.ndim
+    if scale.ndim and scale.size > 1:
+        shape[int(number(node, "axis"))] = scale.size
+    exact = values.astype(np.float64) - zero.astype(np.float64).reshape(shape if zero.size > 1 else ())
+    return (exact * scale.astype(np.float64).reshape(shape if scale.size > 1 else ())).astype(np.float32)
+
+
+def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> tuple[int, list[bytes]] | None:
+    """Return the parameter by which a layer computes with bytes, and the scales behind its weights; None for floats.
+
+    Args:
+        writer: which knows the largest number of each tensor that is to be bytes.
+        node: a convolution, or what is fully connected.
+        values: its weights, one output a row; of a depthwise convolution that is one a group.
+        is_whole: whether the layer is all of the node: nothing is added to what it makes.
+    """
+    largest = writer.largest.get(node.inputs[0])
+    if largest is None or not _takes_bytes(writer.graph, node):
+        return None
+    reach = np.abs(values.reshape(values.shape[0], -1)).max(axis=1)
+    scales = _LARGEST_BYTE / np.where(reach > 0, reach, np.float32(1))
+    weights = [scales.astype("<f4").tobytes(), _scale_bytes(largest)]
+    made = node.outputs[0]
+    readers = writer.graph.consumers()[made]
+    becomes_bytes = made in writer.largest and made not in writer.graph.output_names()
+    if is_whole and becomes_bytes and readers and all(_reads_bytes(writer.graph, reader, made) for reader in readers):
+        return 1 + _REQUANTIZED, [*weights, _scale_bytes(writer.largest[made])]
+    return 1, weights
+
+
+def _takes_bytes(graph: Graph, node: Node) -> bool:
+    """Groups of several channels have one scale each there, which does not do for all of their outputs."""
+    if node.op_type != "FusedConv":
+        return node.op_type == "FusedGemm"
+    return int(number(node, "group")) in (1, graph.shape(node.inputs[1])[0])
+
+
+def _reads_bytes(graph: Graph, reader: Node, name: str) -> bool:
+    """Tell whether a convolution takes bytes that another made; what is fully connected makes them itself."""
+    reads = reader.inputs[0] == name and name not in reader.inputs[1:]
+    return reads and reader.op_type == "FusedConv" and _takes_bytes(graph, reader)
+
+
+def _scale_bytes(largest: float) -> bytes:
+    return cast("bytes", np.float32(_LARGEST_BYTE / largest if largest > 0 else 1).astype("<f4").tobytes())
