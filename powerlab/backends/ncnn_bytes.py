@@ -8,6 +8,7 @@ calibration. Source: https://github.com/Tencent/ncnn/wiki/quantized-int8-inferen
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import cast
 
 import numpy as np
@@ -55,6 +56,7 @@ def without_bytes(graph: Graph) -> WithoutBytes:
     largest: dict[str, float] = {}
     floats: dict[str, str] = {}  # bytes, and floats made of them -> the floats they stand for
 
+    @cache
     def is_below_0(name: str) -> bool:
         made = producers.get(name)
         if made is None or made.op_type not in _KEEPS_SIGNS:
@@ -67,8 +69,10 @@ def without_bytes(graph: Graph) -> WithoutBytes:
             case "QuantizeLinear" if node.inputs[0] not in graph.constants:
                 source = floats.get(node.inputs[0], node.inputs[0])
                 step, zero = _scale(graph, node)
-                largest[source] = float(step.max()) * max(int(zero.max()), 255 - int(zero.min()))
-                if not zero.any() and is_below_0(node.inputs[0]):  # an activation that only the bytes' range has
+                largest[source] = _largest(node, step, zero)
+                if (zero == np.iinfo(zero.dtype).min).all() and is_below_0(
+                    node.inputs[0]
+                ):  # an activation that only the bytes' range has
                     clamped = f"{node.outputs[0]} as floats"
                     nodes.append(Node("Relu", clamped, (source,), (clamped,)))
                     added.append(TensorInfo(clamped, graph.shape(source)))
@@ -89,22 +93,32 @@ def without_bytes(graph: Graph) -> WithoutBytes:
 
 
 def _scale(graph: Graph, node: Node) -> tuple[Array, Array]:
-    """Return the steps of a QuantizeLinear or DequantizeLinear, and its zero points."""
-    if node.inputs[1] not in graph.constants:
-        raise PowerlabError(f"{node} computes its scale, which ncnn does not take; use another engine for this model.")
-    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros(1, np.uint8)
-    signed = zero.dtype == np.int8
-    return graph.constants[node.inputs[1]], zero.astype(np.int64) + (128 if signed else 0)
+    """Return the steps of a QuantizeLinear or DequantizeLinear, one or a row of them, and its zero points."""
+    scale = graph.constants.get(node.inputs[1])
+    if scale is None or scale.ndim > 1:
+        raise PowerlabError(
+            f"{node} has a scale that is computed, or one a block, which ncnn does not take; use another engine for "
+            "this model."
+        )
+    return scale, graph.constants[node.inputs[2]] if node.input(2) else np.zeros_like(scale, np.uint8)
+
+
+def _largest(node: Node, step: Array, zero: Array) -> float:
+    """Return the largest number, positive or negative, that has a byte."""
+    if zero.dtype not in (np.uint8, np.int8):
+        raise PowerlabError(f"{node} makes {zero.dtype} of floats, and ncnn bytes alone; use another engine.")
+    limits = np.iinfo(zero.dtype)
+    exact = zero.astype(np.float64)
+    return float((step * np.maximum(limits.max - exact, exact - limits.min)).max())
 
 
 def _dequantized(graph: Graph, node: Node) -> Array:
-    values, scale = graph.constants[node.inputs[0]], graph.constants[node.inputs[1]]
-    zero = graph.constants[node.inputs[2]] if node.input(2) else np.zeros_like(scale, np.int32)
-    shape = [1] * values.ndim
-    if scale.ndim and scale.size > 1:
-        shape[int(number(node, "axis"))] = scale.size
-    exact = values.astype(np.float64) - zero.astype(np.float64).reshape(shape if zero.size > 1 else ())
-    return (exact * scale.astype(np.float64).reshape(shape if scale.size > 1 else ())).astype(np.float32)
+    values = graph.constants[node.inputs[0]].astype(np.float64)
+    sizes = [1] * values.ndim
+    if values.ndim:
+        sizes[cast("int", node.attributes.get("axis", 1)) % values.ndim] = -1
+    scale, zero = (each.astype(np.float64).reshape(sizes if each.size > 1 else ()) for each in _scale(graph, node))
+    return ((values - zero) * scale).astype(np.float32)
 
 
 def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> tuple[int, list[bytes]] | None:
@@ -123,7 +137,7 @@ def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> t
     scales = _LARGEST_BYTE / np.where(reach > 0, reach, np.float32(1))
     weights = [scales.astype("<f4").tobytes(), _scale_bytes(largest)]
     made = node.outputs[0]
-    readers = writer.graph.consumers()[made]
+    readers = writer.readers[made]
     becomes_bytes = made in writer.largest and made not in writer.graph.output_names()
     if is_whole and becomes_bytes and readers and all(_reads_bytes(writer.graph, reader, made) for reader in readers):
         return 1 + _REQUANTIZED, [*weights, _scale_bytes(writer.largest[made])]

@@ -25,6 +25,7 @@ class Writer:
     def __init__(self, graph: Graph, largest: Mapping[str, float]) -> None:
         self.graph = graph
         self.largest = largest
+        self.readers = graph.consumers()
         self.layers: list[str] = []
         self.blob_count = 0
         self.weights: list[bytes] = []
