@@ -36,14 +36,16 @@ static inline __attribute__((always_inline)) const std::uint8_t* add_whole_block
     for (int left = whole % 4; left > 0; --left) add(x, 0, t.x_plane, Indices<0>{});
     return weights;
   }
-  for (int block = 0; block < whole; ++block) {
-    x = t.x + block * t.x_plane;
-    if (t.kernel_w == 3) {
-      const std::int64_t row = t.x_row - 2 * t.x_column;
+  if (t.kernel_w == 3) {
+    // On from a row, and from the last one to the next block.
+    const std::int64_t row = t.x_row - 2 * t.x_column, block = t.x_plane - t.kernel_h * t.x_row;
+    for (int blocks = whole; blocks > 0; --blocks, x += block) {
       for (int ky = t.kernel_h; ky > 0; --ky) add(x, t.x_column, row, Indices<0, 1, 2>{});
-      continue;
     }
-    const std::int64_t row = t.x_row - t.kernel_w * t.x_column;
+    return weights;
+  }
+  const std::int64_t row = t.x_row - t.kernel_w * t.x_column, block = t.x_plane - t.kernel_h * t.x_row;
+  for (int blocks = whole; blocks > 0; --blocks, x += block) {
     for (int ky = t.kernel_h; ky > 0; --ky, x += row) {
       for (int kx = t.kernel_w; kx > 0; --kx) add(x, 0, t.x_column, Indices<0>{});
     }
