@@ -8,13 +8,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// x3 is x moved on by three pixels: further ones are a multiple of a pixel from one of both.
-static inline const Word* word_of(const float* x, const float* x3, std::int64_t pixel, int p) {
-  return reinterpret_cast<const Word*>(p < 3   ? x + p * pixel
-                                       : p < 6 ? x3 + (p - 3) * pixel
-                                               : x3 + p * pixel - 3 * pixel);
-}
-
 // W words of which all products of a lane's half fit 16 bits.
 template <int W, int B, int P>
 static inline __attribute__((always_inline)) void byte_narrow_words([[maybe_unused]] IVec (&acc)[B][P],

@@ -20,7 +20,7 @@
 //   any other               shifts and multiplications of 32 bits.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/word_tiles.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -41,7 +41,6 @@ constexpr int kStoredLess = 0;
 constexpr int kLeastStored = -kStoredLess, kMostStored = 255 - kStoredLess;
 typedef Stored Block __attribute__((vector_size(16)));
 typedef Stored UnalignedBlock __attribute__((vector_size(16), aligned(1), may_alias));
-typedef std::int32_t Word __attribute__((may_alias));
 typedef std::int32_t UnalignedWord __attribute__((may_alias, aligned(1)));
 
 constexpr int kBlockBytes = 16, kBlockWords = 4;
@@ -128,14 +127,10 @@ static inline IVec spread(std::int32_t word) {
 static inline IVec dot(IVec sums, IVec x, IVec w) {
   return (IVec)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)x, (__m512i)w);
 }
-// Four sums at once, the last with weights in memory: so that a word is all that GCC needs a register for.
 static inline void dot_four(IVec& a, IVec& b, IVec& c, IVec& d, const Word* x, const IVec (&weights)[3],
                             const std::uint8_t* last) {
   IVec word;
-  asm("vpbroadcastd %5, %4\n\tvpdpbusd %6, %4, %0\n\tvpdpbusd %7, %4, %1\n\tvpdpbusd %8, %4, %2\n\t"
-      "vpdpbusd %9, %4, %3"
-      : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "=&v"(word)
-      : "m"(*x), "v"(weights[0]), "v"(weights[1]), "v"(weights[2]), "m"(*reinterpret_cast<const IVec*>(last)));
+  POWERLAB_DOT_FOUR("vpdpbusd", a, b, c, d, word, x, weights, *reinterpret_cast<const IVec*>(last));
 }
 #elif defined(__AVXVNNI__)
 #define POWERLAB_BYTE_FORM "words"

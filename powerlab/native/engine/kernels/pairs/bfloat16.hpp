@@ -16,14 +16,10 @@ typedef std::int32_t Words __attribute__((vector_size(64)));
 static inline Vec dot_pairs(Vec sum, Word x, Vec weights) {
   return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)weights, (__m512bh)_mm512_set1_epi32(x));
 }
-// Four sums at once, the last with weights in memory: so that a word is all that GCC needs a register for.
 static inline void dot_four_pairs(Vec& a, Vec& b, Vec& c, Vec& d, const Word* x, const Vec (&weights)[3],
                                   const float* last) {
   Words word;
-  asm("vpbroadcastd %5, %4\n\tvdpbf16ps %6, %4, %0\n\tvdpbf16ps %7, %4, %1\n\tvdpbf16ps %8, %4, %2\n\t"
-      "vdpbf16ps %9, %4, %3"
-      : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "=&v"(word)
-      : "m"(*x), "v"(weights[0]), "v"(weights[1]), "v"(weights[2]), "m"(*reinterpret_cast<const Vec*>(last)));
+  POWERLAB_DOT_FOUR("vdpbf16ps", a, b, c, d, word, x, weights, *reinterpret_cast<const Vec*>(last));
 }
 static inline void store_narrow(float* p, Vec v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));

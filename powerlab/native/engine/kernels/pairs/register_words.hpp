@@ -5,12 +5,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-static inline const Word* word_of(const float* x, const float* x3, std::int64_t pixel, int p) {
-  return reinterpret_cast<const Word*>(p < 3   ? x + p * pixel
-                                       : p < 6 ? x3 + (p - 3) * pixel
-                                               : x3 + p * pixel - 3 * pixel);
-}
-
 template <int B, int P>
 static inline __attribute__((always_inline)) void pair_word(Vec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const float* weights) {

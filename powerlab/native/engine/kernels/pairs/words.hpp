@@ -9,11 +9,9 @@
 // become 16-bit floats by rounding to the nearest, even ones where two are as near.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/word_tiles.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
-
-typedef std::int32_t Word __attribute__((may_alias));
 
 #if !defined(POWERLAB_HALVES) && (defined(__AMX_BF16__) || defined(POWERLAB_AMX_MODEL))
 constexpr int kBlockChannels = 32;
