@@ -22,6 +22,7 @@ from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
 _LARGEST_BYTE = 127
 _REQUANTIZED = 100
 """Added where a layer's result is bytes, too."""
+_LAYERS = frozenset({"Conv", "Gemm", "MatMul"})
 _NEVER_BELOW_0 = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax"})
 _KEEPS_SIGNS = frozenset(
     {
@@ -36,7 +37,7 @@ class WithoutBytes(Struct, frozen=True):
 
     Attributes:
         graph: of which nothing is rounded, but the weights are what rounding left of them.
-        largest: tensors that were bytes -> the largest number they could be, positive or negative.
+        largest: tensors that layers read as bytes -> the largest number they could be, positive or negative.
     """
 
     graph: Graph
@@ -70,9 +71,9 @@ def without_bytes(graph: Graph) -> WithoutBytes:
                 source = floats.get(node.inputs[0], node.inputs[0])
                 step, zero = _scale(graph, node)
                 largest[source] = _largest(node, step, zero)
-                if (zero == np.iinfo(zero.dtype).min).all() and is_below_0(
-                    node.inputs[0]
-                ):  # an activation that only the bytes' range has
+                # Bytes may be all there is of an activation.
+                begins_at_0 = bool((zero == np.iinfo(zero.dtype).min).all())
+                if begins_at_0 and is_below_0(node.inputs[0]):
                     clamped = f"{node.outputs[0]} as floats"
                     nodes.append(Node("Relu", clamped, (source,), (clamped,)))
                     added.append(TensorInfo(clamped, graph.shape(source)))
@@ -89,6 +90,9 @@ def without_bytes(graph: Graph) -> WithoutBytes:
                     nodes.append(Node("Identity", node.name, (source,), node.outputs))
             case _:
                 nodes.append(node.renamed({name: floats[name] for name in node.inputs if name in floats}, node.name))
+    for node in graph.nodes:
+        if node.op_type in _LAYERS:  # one that is to stay in floats: all that read the same do
+            largest.pop(node.inputs[0], None)
     return WithoutBytes(graph.rewritten(nodes, constants=constants, tensors=added), largest)
 
 

@@ -58,6 +58,21 @@ def test_convolutions_hand_bytes_on_where_only_convolutions_read_them():
     assert kinds.count("8=101") >= 2 * 17
 
 
+def test_a_layer_that_stays_in_floats_reads_floats(tmp_path):
+    """Of two layers that read the same, only one through bytes."""
+    constants = {"w": np.ones((1, 1, 1, 1), np.float32), "step": np.float32(0.5), "middle": np.uint8(128)}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "step", "middle"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "step", "middle"], ["d"]),
+        helper.make_node("Conv", ["d", "w"], ["a"]),
+        helper.make_node("Conv", ["x", "w"], ["b"]),
+        helper.make_node("Concat", ["a", "b"], ["y"], axis=1),
+    ]
+    path = tmp_path / "both.onnx"
+    path.write_bytes(onnx_bytes(nodes, {"x": (1, 1, 4, 5)}, constants=constants))
+    assert not without_bytes(load_graph(path)).largest
+
+
 def cut_off(weights=MappingProxyType({"axis": 0}), **more):
     """Return a file in which only the range of bytes says that nothing is below 0; it computes twice the magnitude."""
     constants = {

@@ -6,7 +6,9 @@ import secrets
 import socket
 from pathlib import Path
 
-_FIRST = 10_000
+_FIRST = 10_081
+"""Above 10,080, which browsers refuse (Fetch, section "Port blocking")."""
+
 _GIVEN_OUT = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
