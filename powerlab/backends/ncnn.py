@@ -71,7 +71,7 @@ def load(options: LoadOptions) -> NcnnBackend:
     half = on_card or ncnn.cpu_support_arm_asimdhp()
     check_offers("ncnn", options, ("fp32", *(() if on_card else ("bf16", "int8")), *(("fp16",) if half else ())))
     processor_name = _card(ncnn) if on_card else ""
-    loaded = without_bytes(in_precision(_single_image(options), options.model, _quantized(options.precision)))
+    loaded = without_bytes(in_precision(_single_image(options), options.model, options.precision))
     graph = optimise_for_others(loaded.graph)
     if options.precision == "bf16":
         _refuse_groups(graph, options.precision)
@@ -106,11 +106,6 @@ def _card(ncnn: Any) -> str:
             "mesa-vulkan-drivers."
         )
     return str(ncnn.get_gpu_info(ncnn.get_default_gpu_index()).device_name())
-
-
-def _quantized(precision: str) -> str:
-    """Return the precision that the graph is to have; floats of 16 bits are ncnn's own affair."""
-    return precision if precision == "int8" else "fp32"
 
 
 def _refuse_rows(graph: Graph) -> None:

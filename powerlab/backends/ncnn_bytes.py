@@ -18,10 +18,12 @@ from powerlab.backends.ncnn_writer import Floats, Writer
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
+from powerlab.engine.ops.quantization import dequantized_value, limits_of, quantized_dtype
+from powerlab.engine.ops.view import NodeView
 
 _LARGEST_BYTE = 127
-_REQUANTIZED = 100
-"""Added where a layer's result is bytes, too."""
+_KIND, _REQUANTIZED = 8, 100
+"""The parameter of a layer that computes with bytes, and what is added to it where its result is bytes, too."""
 _LAYERS = frozenset({"Conv", "Gemm", "MatMul"})
 _NEVER_BELOW_0 = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax"})
 _KEEPS_SIGNS = frozenset(
@@ -69,10 +71,10 @@ def without_bytes(graph: Graph) -> WithoutBytes:
         match node.op_type:
             case "QuantizeLinear" if node.inputs[0] not in graph.constants:
                 source = floats.get(node.inputs[0], node.inputs[0])
-                step, zero = _scale(graph, node)
-                largest[source] = _largest(node, step, zero)
+                view = _view(graph, node)
+                largest[source] = _largest(view)
                 # Bytes may be all there is of an activation.
-                begins_at_0 = bool((zero == np.iinfo(zero.dtype).min).all())
+                begins_at_0 = bool((_zero(view) == limits_of(view)[0]).all())
                 if begins_at_0 and is_below_0(node.inputs[0]):
                     clamped = f"{node.outputs[0]} as floats"
                     nodes.append(Node("Relu", clamped, (source,), (clamped,)))
@@ -81,7 +83,7 @@ def without_bytes(graph: Graph) -> WithoutBytes:
                     source = clamped
                 floats[node.outputs[0]] = source
             case "DequantizeLinear" if node.inputs[0] in graph.constants:
-                constants[node.outputs[0]] = _dequantized(graph, node)
+                constants[node.outputs[0]] = dequantized_value(_view(graph, node), graph.constants[node.inputs[0]])
             case "DequantizeLinear":
                 if node.inputs[0] not in floats:
                     raise PowerlabError(f"ncnn takes no bytes that {node} reads; use another engine for this model.")
@@ -96,37 +98,34 @@ def without_bytes(graph: Graph) -> WithoutBytes:
     return WithoutBytes(graph.rewritten(nodes, constants=constants, tensors=added), largest)
 
 
-def _scale(graph: Graph, node: Node) -> tuple[Array, Array]:
-    """Return the steps of a QuantizeLinear or DequantizeLinear, one or a row of them, and its zero points."""
-    scale = graph.constants.get(node.inputs[1])
-    if scale is None or scale.ndim > 1:
+def _view(graph: Graph, node: Node) -> NodeView:
+    """Return a QuantizeLinear or DequantizeLinear that has one known scale, or a row of them."""
+    view = NodeView.of(graph, node)
+    if not view.is_known(1) or len(view.shape(1)) > 1:
         raise PowerlabError(
             f"{node} has a scale that is computed, or one a block, which ncnn does not take; use another engine for "
             "this model."
         )
-    return scale, graph.constants[node.inputs[2]] if node.input(2) else np.zeros_like(scale, np.uint8)
+    return view
 
 
-def _largest(node: Node, step: Array, zero: Array) -> float:
+def _zero(view: NodeView) -> Array:
+    return view.value(2) if view.has(2) else np.zeros((), quantized_dtype(view))
+
+
+def _largest(view: NodeView) -> float:
     """Return the largest number, positive or negative, that has a byte."""
-    if zero.dtype not in (np.uint8, np.int8):
-        raise PowerlabError(f"{node} makes {zero.dtype} of floats, and ncnn bytes alone; use another engine.")
-    limits = np.iinfo(zero.dtype)
-    exact = zero.astype(np.float64)
-    return float((step * np.maximum(limits.max - exact, exact - limits.min)).max())
+    kind = quantized_dtype(view)
+    if kind not in (np.uint8, np.int8):
+        raise PowerlabError(f"{view.node} makes {kind} of floats, and ncnn bytes alone; use another engine.")
+    (low, high), zero = limits_of(view), _zero(view).astype(np.float64)
+    return float((view.value(1) * np.maximum(high - zero, zero - low)).max())
 
 
-def _dequantized(graph: Graph, node: Node) -> Array:
-    values = graph.constants[node.inputs[0]].astype(np.float64)
-    sizes = [1] * values.ndim
-    if values.ndim:
-        sizes[cast("int", node.attributes.get("axis", 1)) % values.ndim] = -1
-    scale, zero = (each.astype(np.float64).reshape(sizes if each.size > 1 else ()) for each in _scale(graph, node))
-    return ((values - zero) * scale).astype(np.float32)
-
-
-def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> tuple[int, list[bytes]] | None:
-    """Return the parameter by which a layer computes with bytes, and the scales behind its weights; None for floats.
+def in_bytes(
+    writer: Writer, node: Node, values: Floats, *, is_whole: bool = False
+) -> tuple[dict[int, object], list[bytes]]:
+    """Return the parameter by which a layer computes with bytes, and the scales behind its weights; none for floats.
 
     Args:
         writer: which knows the largest number of each tensor that is to be bytes.
@@ -136,7 +135,7 @@ def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> t
     """
     largest = writer.largest.get(node.inputs[0])
     if largest is None or not _takes_bytes(writer.graph, node):
-        return None
+        return {}, []
     reach = np.abs(values.reshape(values.shape[0], -1)).max(axis=1)
     scales = _LARGEST_BYTE / np.where(reach > 0, reach, np.float32(1))
     weights = [scales.astype("<f4").tobytes(), _scale_bytes(largest)]
@@ -144,8 +143,8 @@ def in_bytes(writer: Writer, node: Node, values: Floats, *, is_whole: bool) -> t
     readers = writer.readers[made]
     becomes_bytes = made in writer.largest and made not in writer.graph.output_names()
     if is_whole and becomes_bytes and readers and all(_reads_bytes(writer.graph, reader, made) for reader in readers):
-        return 1 + _REQUANTIZED, [*weights, _scale_bytes(writer.largest[made])]
-    return 1, weights
+        return {_KIND: 1 + _REQUANTIZED}, [*weights, _scale_bytes(writer.largest[made])]
+    return {_KIND: 1}, weights
 
 
 def _takes_bytes(graph: Graph, node: Node) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from powerlab.backends.attention import join_attentions
 from powerlab.backends.ncnn_bytes import in_bytes
 from powerlab.backends.ncnn_transformers import TRANSFORMERS
-from powerlab.backends.ncnn_writer import Floats, Writer, axis_of, blob, sizes
+from powerlab.backends.ncnn_writer import Writer, axis_of, blob, sizes
 from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
@@ -133,9 +133,9 @@ def _conv(writer: Writer, node: Node) -> None:
     parameters |= {4: left, 14: top, 15: right, 16: bottom, 5: int(bool(bias)), 6: values.size}
     if group > 1:
         parameters[7] = group
-    weights = _weights(writer, weight, bias)
-    is_whole = not residual and _activation(node) is not None
-    parameters |= _bytes(writer, node, values, weights, is_whole=is_whole)
+    kind_of_bytes, scales = in_bytes(writer, node, values, is_whole=not residual and _activation(node) is not None)
+    parameters |= kind_of_bytes
+    weights = [*_weights(writer, weight, bias), *scales]
     kind = "Convolution" if group == 1 else "ConvolutionDepthWise"
     if not residual:
         _computed(writer, node, kind, parameters, weights)
@@ -153,18 +153,6 @@ def _weights(writer: Writer, weight: str, bias: str) -> list[bytes]:
     return [_FLOATS_FOLLOW, writer.constant(weight).tobytes(), *offsets]
 
 
-def _bytes(
-    writer: Writer, node: Node, values: Floats, weights: list[bytes], *, is_whole: bool = False
-) -> dict[int, object]:
-    """Return the parameter of a layer that computes with bytes, whose scales come behind its weights."""
-    found = in_bytes(writer, node, values, is_whole=is_whole)
-    if found is None:
-        return {}
-    kind, scales = found
-    weights += scales
-    return {8: kind}
-
-
 def _computed(writer: Writer, node: Node, kind: str, parameters: dict[int, object], weights: Sequence[bytes]) -> None:
     """Add a convolution or a fully connected layer with its end, inside it where it can be."""
     activation = _activation(node)
@@ -180,9 +168,9 @@ def _gemm(writer: Writer, node: Node) -> None:
     outputs, inputs = values.shape
     if writer.graph.shape(node.inputs[0])[0] == 1:
         parameters: dict[int, object] = {0: outputs, 1: int(bool(bias)), 2: values.size}
-        weights = _weights(writer, weight, bias)
-        parameters |= _bytes(writer, node, values, weights)
-        _computed(writer, node, "InnerProduct", parameters, weights)
+        kind_of_bytes, scales = in_bytes(writer, node, values)
+        weights = [*_weights(writer, weight, bias), *scales]
+        _computed(writer, node, "InnerProduct", parameters | kind_of_bytes, weights)
         return
     offsets = writer.constant(bias) if bias else np.zeros(outputs, np.float32)
     parameters = {3: 1, 5: 1, 6: 1, 8: outputs, 9: inputs, 10: _ONE_AN_OUTPUT}

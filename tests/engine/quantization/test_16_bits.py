@@ -124,9 +124,8 @@ def test_depthwise_convolutions_read_and_write_16_bits_between_layers_that_do(pr
 @pytest.mark.parametrize(
     ("channels", "kernel", "stride"), [(3, 7, 2), (3, 3, 1), (1, 5, 1), (2, 3, 1), (4, 3, 3), (3, 4, 4), (1, 1, 2)]
 )
+@needs_instructions(bool(choose_tier().pairs), "bfloat16")
 def test_a_first_layer_in_bfloat16_reads_an_image_of_few_channels(channels, kernel, stride, tmp_path):
-    if not choose_tier().pairs:
-        pytest.skip("this processor has no instructions for bfloat16")
     constants, size = {}, (2, channels, 19, 26)
     nodes = [
         *conv("x", "a", channels, 83, constants, kernel=kernel, stride=stride),
@@ -135,8 +134,9 @@ def test_a_first_layer_in_bfloat16_reads_an_image_of_few_channels(channels, kern
     (tmp_path / "network.onnx").write_bytes(onnx_bytes(nodes, {"x": size}, constants=constants, opset=20))
     one, *others = (Session(tmp_path / "network.onnx", threads=n, precision=BF16) for n in (1, 2, 3))
     kernels = [kernel for kernel, _ in one.steps()]
-    assert [kernel.rpartition("_")[0] for kernel in kernels[:1]] == ["narrow_image_bf16"]
-    assert kernels[1].startswith("conv_direct_bf16_")
+    if not replace(choose_tier(), precision=BF16).multiplies_matrices:  # for which small kernels are faster in floats
+        assert kernels[0].startswith("narrow_image_bf16_")
+        assert kernels[1].startswith("conv_direct_bf16_")
     check_answers(tmp_path / "network.onnx", {"x": normal(3, *size)}, one, others)
 
 
