@@ -17,37 +17,36 @@ static inline __attribute__((always_inline)) const std::uint8_t* add_whole_block
   const std::uint8_t* weights = t.weights;
   const char* prefetch = t.prefetch;
   const std::int64_t pixel = t.x_pixel, prefetch_step = kBlockWords * t.prefetch_step;
-  // From one block to the next, and on from the last one.
-  const auto add = [&]<int... I>(const float*& x, std::int64_t next, std::int64_t on, Indices<I...>)
-                       __attribute__((always_inline)) {
-                         constexpr int kCount = sizeof...(I);
-                         const auto add_one = [&]<int Of>(Count<Of>) __attribute__((always_inline)) {
-                           byte_words<kBlockWords>(acc, x, pixel, weights + Of * kBytes);
-                           x += Of + 1 < kCount ? next : on;
-                         };
-                         (add_one(Count<I>{}), ...);
-                         weights += kCount * kBytes;
-                         __builtin_prefetch(prefetch, 0, 2);
-                         prefetch += kCount * prefetch_step;
-                       };
   const float* x = t.x;
+  // From one block to the next, and on from the last one.
+  const auto add = [&]<int... I>(Indices<I...>, std::int64_t next, std::int64_t on) __attribute__((always_inline)) {
+    constexpr int kCount = sizeof...(I);
+    const auto add_one = [&]<int Of>(Count<Of>) __attribute__((always_inline)) {
+      byte_words<kBlockWords>(acc, x, pixel, weights + Of * kBytes);
+      x += Of + 1 < kCount ? next : on;
+    };
+    (add_one(Count<I>{}), ...);
+    weights += kCount * kBytes;
+    __builtin_prefetch(prefetch, 0, 2);
+    prefetch += kCount * prefetch_step;
+  };
   if (t.kernel_h * t.kernel_w == 1) {
-    for (int fours = whole / 4; fours > 0; --fours) add(x, t.x_plane, t.x_plane, Indices<0, 1, 2, 3>{});
-    for (int left = whole % 4; left > 0; --left) add(x, 0, t.x_plane, Indices<0>{});
+    for (int fours = whole / 4; fours > 0; --fours) add(Indices<0, 1, 2, 3>{}, t.x_plane, t.x_plane);
+    for (int left = whole % 4; left > 0; --left) add(Indices<0>{}, 0, t.x_plane);
     return weights;
   }
   if (t.kernel_w == 3) {
     // On from a row, and from the last one to the next block.
     const std::int64_t row = t.x_row - 2 * t.x_column, block = t.x_plane - t.kernel_h * t.x_row;
     for (int blocks = whole; blocks > 0; --blocks, x += block) {
-      for (int ky = t.kernel_h; ky > 0; --ky) add(x, t.x_column, row, Indices<0, 1, 2>{});
+      for (int ky = t.kernel_h; ky > 0; --ky) add(Indices<0, 1, 2>{}, t.x_column, row);
     }
     return weights;
   }
   const std::int64_t row = t.x_row - t.kernel_w * t.x_column, block = t.x_plane - t.kernel_h * t.x_row;
   for (int blocks = whole; blocks > 0; --blocks, x += block) {
     for (int ky = t.kernel_h; ky > 0; --ky, x += row) {
-      for (int kx = t.kernel_w; kx > 0; --kx) add(x, 0, t.x_column, Indices<0>{});
+      for (int kx = t.kernel_w; kx > 0; --kx) add(Indices<0>{}, 0, t.x_column);
     }
   }
   return weights;

@@ -7,8 +7,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-constexpr int kLineBytes = 64;  // of a cache
-
 // What the innermost loops do not use stays in memory: they want all registers, and GCC would keep it in those of
 // vectors, from where it comes only after the products that are under way.
 struct ByteTileState {
@@ -52,11 +50,7 @@ static __attribute__((noinline)) void byte_tile(ByteTile& t) {
       for (; left > 0; --left, x += next, x3 += next) {
         byte_four_words<N, B, P>(acc, x, x3, pixel, weights);
         weights += 4 * B * kWordBytes<N>;
-        __builtin_prefetch(prefetch, 0, 2);
-        if (prefetch_step > kLineBytes) {  // few tiles
-          __builtin_prefetch(prefetch + kLineBytes, 0, 2);
-          __builtin_prefetch(prefetch + 2 * kLineBytes, 0, 2);
-        }
+        fetch_ahead(prefetch, prefetch_step);
         prefetch += prefetch_step;
       }
     } else {

@@ -7,10 +7,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// The next unit's weights are fetched while this one's tiles are computed. An image of 7 x 7 pixels has seven tiles, so
-// that each has more than two lines to ask for with every four words.
-constexpr int kLineBytes = 64, kLinesAhead = 3;
-
 // What the innermost loops do not use, in memory: see ByteTileState in kernels/bytes/register_tile.hpp.
 struct PairTileState {
   const PairTile* tile;
@@ -47,11 +43,7 @@ static __attribute__((noinline)) void pair_tile(const PairTile& t) {
       for (; left >= 4; left -= 4, x += 4, x3 += 4) {
         pair_four_words<B, P>(acc, x, x3, pixel, weights);
         weights += 4 * B * kWidth;
-        __builtin_prefetch(prefetch, 0, 2);
-        if (prefetch_step > kLineBytes) {
-          POWERLAB_UNROLL
-          for (int line = 1; line < kLinesAhead; ++line) __builtin_prefetch(prefetch + line * kLineBytes, 0, 2);
-        }
+        fetch_ahead(prefetch, prefetch_step);
         prefetch += prefetch_step;
       }
       for (; left > 0; --left, ++x, ++x3, weights += B * kWidth) pair_word<B, P>(acc, x, x3, pixel, weights);
