@@ -79,7 +79,8 @@ class Node(Struct, frozen=True):
     attributes: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        force_setattr(self, "attributes", _frozen(self.attributes))
+        if not isinstance(self.attributes, MappingProxyType):  # a node is made many times over from one before it
+            force_setattr(self, "attributes", MappingProxyType(dict(self.attributes)))
 
     def input(self, index: int) -> str:
         """Return the name of input ``index``, or ``""`` where the node leaves it out."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 
 from msgspec import Struct
@@ -55,12 +54,12 @@ class ConvShape(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def taps(self) -> int:
         """Return how many weights a pair of channels has."""
-        return math.prod(self.kernel)
+        return self.kernel[0] * self.kernel[1]
 
     @property
     def pixels(self) -> int:
         """Return how many pixels one output channel has, all images together."""
-        return self.images * math.prod(self.size)
+        return self.images * self.size[0] * self.size[1]
 
     @property
     def depthwise(self) -> bool:
@@ -70,11 +69,10 @@ class ConvShape(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def bytes_read(self) -> int:
         """Return how much of the input is read: strides wider than the kernel leave some out."""
-        reached = [
-            min(length, out * kernel * dilation)
-            for length, out, kernel, dilation in zip(self.in_size, self.size, self.kernel, self.dilations, strict=True)
-        ]
-        return FLOAT_BYTES * self.images * self.inputs * math.prod(reached)
+        (in_rows, in_columns), (rows, columns) = self.in_size, self.size
+        (kernel_rows, kernel_columns), (down, across) = self.kernel, self.dilations
+        reached = min(in_rows, rows * kernel_rows * down) * min(in_columns, columns * kernel_columns * across)
+        return FLOAT_BYTES * self.images * self.inputs * reached
 
 
 def conv_shape(graph: Graph, node: Node, padded: Collection[str]) -> ConvShape:

@@ -32,8 +32,9 @@ def step_cycles(machine: Machine, blocks: float, pixels: float) -> float:
 
 def overlapped(compute_cycles: float, memory_cycles: float) -> float:
     """Return the cycles of arithmetic and of weights that come from memory meanwhile."""
-    shorter, longer = sorted((compute_cycles, memory_cycles))
-    return longer + _HIDDEN * shorter
+    if compute_cycles < memory_cycles:
+        return memory_cycles + _HIDDEN * compute_cycles
+    return compute_cycles + _HIDDEN * memory_cycles
 
 
 def fetch_cycles(machine: Machine, x_bytes: int, channel_split: int) -> float:

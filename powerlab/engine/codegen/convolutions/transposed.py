@@ -66,7 +66,14 @@ def _own_taps(weights: Floats, rows: AxisPhase, columns: AxisPhase) -> Floats:
     if not rows.taps or not columns.taps:
         shape = (max(1, len(rows.taps)), max(1, len(columns.taps)))
         return np.zeros((*weights.shape[:2], *shape), np.float32)
-    return np.ascontiguousarray(weights[:, :, rows.taps][..., columns.taps])
+    return np.ascontiguousarray(weights[:, :, _as_slice(rows.taps), _as_slice(columns.taps)])
+
+
+def _as_slice(taps: tuple[int, ...]) -> slice:
+    """Return taps, which are equally far apart and come from the last to the first, as numpy takes them fastest."""
+    step = taps[1] - taps[0] if len(taps) > 1 else -1
+    end = taps[-1] + step
+    return slice(taps[0], end if end >= 0 else None, step)
 
 
 def _emit_direct(builder: Builder, node: Node, conv: Direct) -> None:

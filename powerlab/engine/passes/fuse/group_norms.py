@@ -26,6 +26,8 @@ def fuse_group_norms(graph: Graph) -> Graph:
 
 
 def _fused(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    if node.op_type not in ("Reshape", "ScaleShift"):
+        return None
     return _of_rows(node, sole, rewriter) or _of_groups(node, sole, rewriter)
 
 
@@ -63,7 +65,7 @@ def _of_channels(node: Node, rewriter: Rewriter) -> tuple[Array, Array] | None:
 
 
 def _of_groups(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
-    norm = sole(node.inputs[0]) if node.op_type in ("Reshape", "ScaleShift") else None
+    norm = sole(node.inputs[0])
     if norm is None or norm.op_type != "GroupNorm" or not all(map(rewriter.is_constant, norm.inputs[1:])):
         return None
     return _of_image(node, norm, sole, rewriter) if node.op_type == "Reshape" else _scaled(node, norm, rewriter)

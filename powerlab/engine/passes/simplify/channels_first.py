@@ -70,6 +70,8 @@ class _Chain(Struct, frozen=True):
 
 def put_channels_first(graph: Graph) -> Graph:
     """Return the graph without the transpositions around chains of layers over channels that need none."""
+    if not any(_turns(graph, node, to_last=last) for node in graph.nodes for last in (True, False)):
+        return graph
     graph = drop_dead(graph)  # what fusions left behind still seems to read
     rewriter = Rewriter(graph)
     replaced: dict[str, Sequence[Node]] = {}
@@ -125,8 +127,10 @@ def _chains(graph: Graph) -> list[_Chain]:
 
 def _turns(graph: Graph, node: Node, *, to_last: bool) -> bool:
     """Say whether a node brings the channels of images to the last axis, or from there to the second."""
+    if node.op_type != "Transpose":
+        return False
     rank = len(graph.shape(node.outputs[0]))
-    return node.op_type == "Transpose" and rank in _RANKS and node.attributes.get("perm") == _order(rank, to_last)
+    return rank in _RANKS and node.attributes.get("perm") == _order(rank, to_last)
 
 
 def _operand(graph: Graph, node: Node) -> int:

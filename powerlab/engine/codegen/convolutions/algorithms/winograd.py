@@ -136,8 +136,9 @@ class WinogradConvolution(Struct, frozen=True):
 
     def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
         """Return how many tiles the busiest thread makes where the channels go in ``split`` parts."""
-        rows, columns = (dilation * self._tiles(length, dilation) for length, dilation in _along(shape))
-        return divide_up(shape.images * rows * columns * split, machine.threads)
+        (height, width), (down, across) = shape.size, shape.dilations
+        tiles = down * self._tiles(height, down) * across * self._tiles(width, across)
+        return divide_up(shape.images * tiles * split, machine.threads)
 
     def _tiles(self, length: int, dilation: int) -> int:
         """Return how many tiles lie along every dilation-th pixel."""
