@@ -40,6 +40,7 @@ from powerlab.engine.codegen.general.nodes import lower_elementwise, lower_gener
 from powerlab.engine.codegen.general.norms import lower_group_norm, lower_norm
 from powerlab.engine.codegen.general.reductions import lower_arg_most, lower_reduce, lower_running_sum, lower_top
 from powerlab.engine.codegen.image_loop import batch_size, looped_nodes, threads_apart
+from powerlab.engine.codegen.image_pads import lower_image_pad, lower_quantized_pad
 from powerlab.engine.codegen.image_steps import by_image
 from powerlab.engine.codegen.lrn_softmax import lower_lrn
 from powerlab.engine.codegen.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
@@ -137,6 +138,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "GroupNorm": lower_group_norm,
     "GruCell": lower_gru_cell,
     "GruCellGradient": lower_gru_cell_gradient,
+    "ImagePad": lower_image_pad,
     "Interpolate": lower_interpolate,
     "Hardmax": lower_hardmax,
     "LRN": lower_lrn,
@@ -154,6 +156,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "QuantConcat": lower_quantized_concat,
     "QuantConv": lower_quantized_conv,
     "QuantLookup": lower_quantized_lookup,
+    "QuantPad": lower_quantized_pad,
     "QuantPool": lower_quantized_pool,
     "QuantResize": lower_quantized_resize,
     "QuantScale": lower_quantized_scale,

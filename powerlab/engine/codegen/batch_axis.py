@@ -167,7 +167,7 @@ _IMAGES = ("AveragePool", "Chain", "FusedConv", "FusedConvTranspose", "FusedGemm
 
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(
-        (*_IMAGES, *QUANTIZED, "ChannelNorm", "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis
+        (*_IMAGES, *QUANTIZED, "ChannelNorm", "ImagePad", "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis
     ),
     **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Expand", "Multiply", "Pad"), _each),
     **dict.fromkeys(("Concat", "CumSum", "Hardmax", "LogSoftmax", "Softmax", "TopK"), _along("axis")),

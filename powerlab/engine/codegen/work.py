@@ -22,7 +22,7 @@ from powerlab.engine.program.storage import FLOAT_BYTES
 
 _CONVOLUTIONS = ("Conv", "FusedConv")
 _ATTENTIONS = ("attention_f32", "attention_bf16")
-_VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
+_VIEWS = ("Concat", "Expand", "ImagePad", "Pad", "QuantPad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
 

@@ -180,6 +180,18 @@ def zeros_around_images(view: NodeView) -> tuple[int, ...] | None:
     return (*(before for before, _ in axes), *(after for _, after in axes))
 
 
+def pixels_around_images(view: NodeView) -> tuple[int, ...] | None:
+    """Return how many pixels of the images themselves a Pad node puts above, left, below and right of them.
+
+    None where it does something else: fills with a number, takes pixels away, or pads other axes than images' two.
+    """
+    if len(view.shape(0)) != 4 or pad_mode(view) not in ("edge", "reflect") or 0 in view.shape(0):
+        return None
+    batch, channels, rows, columns = padding(view)
+    pads = (rows[0], columns[0], rows[1], columns[1])
+    return pads if batch == channels == (0, 0) and min(pads) >= 0 and any(pads) else None
+
+
 def _pad(view: NodeView) -> Spec:
     return tuple(size + sum(pads) for size, pads in zip(view.shape(0), padding(view), strict=True)), view.dtype(0)
 

@@ -171,6 +171,7 @@ QUANTIZED = frozenset(
         "QuantConcat",
         "QuantConv",
         "QuantLookup",
+        "QuantPad",
         "QuantPool",
         "QuantResize",
         "QuantScale",

@@ -24,7 +24,7 @@ from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.fold.factors import fold_factors
 from powerlab.engine.passes.fold.quantized_constants import fold_quantized_constants
 from powerlab.engine.passes.fold.rows import fold_rows
-from powerlab.engine.passes.fuse.activations import fuse_clamps
+from powerlab.engine.passes.fuse.activations import fuse_clamps, fuse_norm_clamps
 from powerlab.engine.passes.fuse.chains import fuse_chains
 from powerlab.engine.passes.fuse.functions import fuse_functions
 from powerlab.engine.passes.fuse.gelus import fuse_gelus
@@ -42,6 +42,7 @@ from powerlab.engine.passes.legalize.convolutions import lower_convolutions
 from powerlab.engine.passes.legalize.data_movement import lower_moves
 from powerlab.engine.passes.legalize.elementwise import lower_elementwise
 from powerlab.engine.passes.legalize.functions import lower_functions
+from powerlab.engine.passes.legalize.image_pads import keep_image_pads
 from powerlab.engine.passes.legalize.matrices import lower_matrices
 from powerlab.engine.passes.legalize.norms import lower_norms
 from powerlab.engine.passes.legalize.pools import lower_pools
@@ -56,6 +57,7 @@ from powerlab.engine.passes.quantized.bytes import compute_in_bytes
 from powerlab.engine.passes.quantized.fake_quantization import round_as_floats
 from powerlab.engine.passes.quantized.lookups import look_up_functions
 from powerlab.engine.passes.quantized.moved_channels import move_bytes
+from powerlab.engine.passes.quantized.moved_pixels import move_pixels_as_bytes
 from powerlab.engine.passes.quantized.repeated_rounding import drop_repeated_rounding
 from powerlab.engine.passes.quantized.row_images import see_rows_as_images
 from powerlab.engine.passes.quantized.rows import flatten_rows
@@ -82,6 +84,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     compute_in_bytes,
     drop_repeated_rounding,
     look_up_functions,
+    move_pixels_as_bytes,
     move_bytes,
     round_as_floats,
     fold_quantized_constants,
@@ -109,6 +112,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_convolutions,
     lower_matrices,
     lower_reductions,
+    keep_image_pads,
     lower_moves,
     sink_views,
     simplify_views,
@@ -122,6 +126,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_scales,
     fuse_residuals,
     fuse_clamps,
+    fuse_norm_clamps,
     fuse_functions,
     fuse_multiply_adds,
     fuse_chains,
@@ -131,7 +136,15 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-_FOR_CORES = (look_up_functions, move_bytes, round_as_floats, fuse_chains)
+_FOR_CORES = (
+    look_up_functions,
+    move_pixels_as_bytes,
+    move_bytes,
+    round_as_floats,
+    keep_image_pads,
+    fuse_norm_clamps,
+    fuse_chains,
+)
 """Passes whose nodes only the processor's kernels know, in float32 and in bytes."""
 
 _FOR_OWN_KERNELS = (

@@ -48,6 +48,7 @@ CONSTANTS = {
     "columns": np.ones((4, 4), np.int8),
     "together": np.array([1, 1, -1]),
     "unit": np.ones(1, np.float32),
+    "around": np.array([0, 0, 1, 2, 0, 0, 3, 0]),
 }
 CONV = "Conv x,w -> c"
 GROUP_NORM = ["Reshape x,together -> f", "InstanceNormalization f,unit,unit -> n", "Reshape n,whole -> g"]
@@ -215,6 +216,27 @@ PICTURES = {
             "QuantConv l,y.bytes,y.begin,y.multipliers, -> y",
         ],
     ),
+    "move_pixels_as_bytes": (
+        [
+            "Relu x -> r",
+            "Resize r,,scales -> u",
+            "Pad u,around -> p",
+            "QuantizeLinear p,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "GlobalAveragePool d -> a",
+            "QuantizeLinear a,two,byte -> t",
+            "DequantizeLinear t,two,byte -> y",
+        ],
+        "y",
+        [
+            "Relu x -> r",
+            "Quantize r -> r.bytes",
+            "QuantResize r.bytes -> u.bytes",
+            "QuantPad u.bytes -> k",
+            "QuantPool k -> t",
+            "Dequantize t -> y",
+        ],
+    ),
     "move_bytes": (
         [
             "QuantizeLinear x,two,byte -> k",
@@ -376,6 +398,7 @@ PICTURES = {
         ["Reshape x -> f", "FusedGemm f,y.weight, -> y"],
     ),
     "lower_reductions": (["ReduceSum x -> y"], "y", ["Reduce x -> y"]),
+    "keep_image_pads": (["Pad x,around -> y"], "y", ["ImagePad x -> y"]),
     "lower_moves": (["Slice x,begin,end -> y"], "y", ["Slice x -> y"]),
     "sink_views": (
         ["Identity x -> i", "Flatten x -> f", "Relu i -> r", "Relu f -> z", "Sum r,i -> y"],
@@ -437,6 +460,7 @@ PICTURES = {
     ),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y", ["FusedConv x,w,,x -> y"]),
     "fuse_clamps": ([CONV, "Relu c -> r", "Relu r -> y"], "y", ["FusedConv x,w,, -> y"]),
+    "fuse_norm_clamps": (["InstanceNormalization x,s,b -> n", "Relu n -> y"], "y", ["GroupNorm x,s,b -> y"]),
     "fuse_functions": ([CONV, "Tanh c -> y"], "y", ["FusedConv x,w,, -> y"]),
     "fuse_multiply_adds": (["Mul x,row -> p", "Add p,row -> y"], "y", ["Elementwise x,row,row -> y"]),
     "fuse_chains": ([CONV, "Conv c,dw -> d", "Relu d -> y"], "y", ["Chain x,,w,dw -> y"]),
@@ -455,6 +479,7 @@ ATTRIBUTES = {
     "Dropout": {"seed": 1},
     "Einsum": {"equation": "abij,abkj->abik"},
     "MaxPool": {"kernel_shape": [2, 2]},
+    "Pad": {"mode": "reflect"},
     "ReduceMean": {"axes": [-1]},
     "Transpose": {"perm": [0, 1, 3, 2]},
 }
@@ -468,6 +493,11 @@ KEPT = {
     "fuse_group_norms": ([*GROUP_NORM, "Relu g -> y"], "y,n"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
+    "fuse_norm_clamps": (["InstanceNormalization x,s,b -> n", "Relu n -> y"], "y,n"),
+    "move_pixels_as_bytes": (
+        ["Pad x,around -> p", "QuantizeLinear p,two,byte -> k", "DequantizeLinear k,two,byte -> d", "Sum p,d -> y"],
+        "y",
+    ),
     "fuse_functions": ([CONV, "Tanh c -> y"], "y,c"),
     "fuse_multiply_adds": (["Mul x,row -> p", "Add p,row -> y"], "y,p"),
     "fuse_chains": ([CONV, "Conv c,dw -> y"], "y,c"),

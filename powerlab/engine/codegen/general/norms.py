@@ -8,8 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.attributes import clamp_fields, integers, number
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.operand import MOST_AXES, Operand
 
@@ -17,28 +18,36 @@ from powerlab.engine.program.operand import MOST_AXES, Operand
 def lower_group_norm(builder: Builder, node: Node) -> None:
     """Lower a GroupNorm; scale and shift have a number for each channel, or for each group."""
     groups = int(number(node, "groups"))
-    if builder.lies_in_blocks(node.inputs[0]) and _has_whole_blocks(builder, node, groups):
-        _norm_blocks(builder, node, groups)
+    if builder.lies_in_blocks(node.inputs[0]) and (family := _in_blocks(builder, node, groups)):
+        _norm_blocks(builder, node, family, groups)
         return
     x, scale, shift = (builder.general(name) for name in node.inputs)
     out = builder.new_general(node.outputs[0])
     channels = x.sizes[1] // groups
     images = [_in_groups(operand, groups, channels) for operand in (out, x)]
     of_channels = [_of_channels(operand, groups, channels) for operand in (scale, shift)]
-    builder.emit_general("group_norm_strided_f32", node, [*images, *of_channels], offset=number(node, "epsilon"))
+    fields = {"offset": number(node, "epsilon"), **clamp_fields(node)}
+    builder.emit_general("group_norm_strided_f32", node, [*images, *of_channels], **fields)
 
 
-def _has_whole_blocks(builder: Builder, node: Node, groups: int) -> bool:
-    """Tell whether each group of channels fills blocks, and scale and shift are constants."""
+def _in_blocks(builder: Builder, node: Node, groups: int) -> str:
+    """Return the kernel in blocks, where a group is a channel or fills blocks; empty: there is none."""
+    if not set(node.inputs[1:]) <= set(builder.graph.constants):
+        return ""
     channels = builder.graph.shape(node.inputs[0])[1]
-    return channels // groups % builder.tier.vector_width == 0 and set(node.inputs[1:]) <= set(builder.graph.constants)
+    if groups == channels:
+        return "instance_norm"
+    return "group_norm" if channels // groups % builder.tier.vector_width == 0 else ""
 
 
-def _norm_blocks(builder: Builder, node: Node, groups: int) -> None:
-    x, out = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0])
-    scale, shift = (np.repeat(values, x.layout.c // len(values)) for values in map(builder.constant, node.inputs[1:]))
-    epsilon = number(node, "epsilon")
-    builder.emit("group_norm", node, out, x, weights=scale, bias=shift, groups=groups, alpha=epsilon)
+def _norm_blocks(builder: Builder, node: Node, family: str, groups: int) -> None:
+    x, out, width = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0]), builder.tier.vector_width
+    scale, shift = (
+        fill_channels(np.repeat(values, x.layout.c // len(values)), x.layout.c, x.layout.blocks, width)
+        for values in map(builder.constant, node.inputs[1:])
+    )
+    fields = {"groups": groups, "alpha": number(node, "epsilon"), **clamp_fields(node)}
+    builder.emit(family, node, out, x, weights=scale, bias=shift, **fields)
 
 
 def _in_groups(operand: Operand, groups: int, channels: int) -> Operand:

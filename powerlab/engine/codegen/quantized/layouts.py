@@ -6,7 +6,7 @@ neighbours are those of one image.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,24 @@ def signed_bytes(form: str) -> bool:
 
 
 def word_tensors(graph: Graph) -> frozenset[str]:
-    """Return the tensors of bytes that have a word a pixel: quantized images that only convolutions read."""
+    """Return the tensors of bytes that have a word a pixel: quantized images that only convolutions read.
+
+    They may be padded with pixels of their own in between.
+    """
     readers = graph.consumers()
-    return frozenset(
-        node.outputs[0]
-        for node in graph.nodes
-        if node.op_type == "Quantize"
-        and shape4(graph.shape(node.outputs[0]))[1] <= WORD_BYTES
-        and all(_reads_words(node.outputs[0], reader) for reader in readers[node.outputs[0]])
+    found: set[str] = set()
+    for node in graph.nodes:
+        name = node.outputs[0]
+        begins = node.op_type == "Quantize" and shape4(graph.shape(name))[1] <= WORD_BYTES
+        if (begins and _only_words(name, readers)) or (node.op_type == "QuantPad" and node.inputs[0] in found):
+            found.add(name)
+    return frozenset(found)
+
+
+def _only_words(name: str, readers: Mapping[str, Sequence[Node]]) -> bool:
+    return all(
+        _only_words(reader.outputs[0], readers) if reader.op_type == "QuantPad" else _reads_words(name, reader)
+        for reader in readers[name]
     )
 
 

@@ -25,9 +25,18 @@ def fuse_clamps(graph: Graph) -> Graph:
     return fuse_ends(graph, ("Clamp",), _ended)
 
 
+def fuse_norm_clamps(graph: Graph) -> Graph:
+    """Return the graph with every Clamp fused that follows a GroupNorm nobody else reads."""
+    return fuse_ends(
+        graph, ("Clamp",), lambda node, clamp: _clamped(node, clamp) if node.op_type == "GroupNorm" else None
+    )
+
+
 def _ended(node: Node, clamp: Node) -> Mapping[str, object] | None:
-    if node.op_type not in CLAMPING or ends_in_function(node):
-        return None
+    return _clamped(node, clamp) if node.op_type in CLAMPING and not ends_in_function(node) else None
+
+
+def _clamped(node: Node, clamp: Node) -> Mapping[str, object] | None:
     slope = slope_of(clamp)
     if slope != NO_SLOPE:
         if not is_linear(node):

@@ -46,6 +46,8 @@ def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | N
     if fused is None or rewriter.shape(before.outputs[0])[:2] != rewriter.shape(node.outputs[0])[:2]:
         return None
     norm, *absorbed = fused
+    if not is_linear(norm):
+        return None
     scale, shift = changes[0]
     for factor, summand in changes[1:]:
         scale, shift = scale * factor, shift * factor + summand
@@ -82,7 +84,7 @@ def _of_image(node: Node, norm: Node, sole: Sole, rewriter: Rewriter) -> tuple[N
 
 
 def _scaled(node: Node, norm: Node, rewriter: Rewriter) -> tuple[Node, ...] | None:
-    if not is_linear(node):
+    if not is_linear(node) or not is_linear(norm):
         return None
     scale, shift = (rewriter.value(name) for name in node.inputs[1:])
     return _changed(norm, scale, shift, node.outputs[0], rewriter), norm

@@ -57,6 +57,7 @@ LOWERED = frozenset(
         "FusedVolumeConv",
         "GlobalAveragePool",
         "Hardmax",
+        "ImagePad",
         "Interpolate",
         "LRN",
         "LogSoftmax",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.normalisation import normalised_axes, normalised_groups
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
@@ -12,7 +13,7 @@ from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
 def _groups(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
-    attributes = {"groups": normalised_groups(view), "epsilon": view.number("epsilon", 1e-5)}
+    attributes = {"groups": normalised_groups(view), "epsilon": view.number("epsilon", 1e-5), "clamp": NO_CLAMP}
     return [Node("GroupNorm", node.name, node.inputs, node.outputs, attributes)]
 
 

@@ -13,7 +13,7 @@ from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.moving import concat_axis, slices, split_axis, split_sizes
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.ops.view import NodeView
-from powerlab.engine.passes.quantized.scales import byte_steps
+from powerlab.engine.passes.quantized.scales import byte_steps, whole_range
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
@@ -29,7 +29,7 @@ class _Bytes(NamedTuple):
 
     def attributes(self) -> dict[str, object]:
         """Return its zero point and the bounds of all bytes as attributes of the operator that makes it."""
-        return {"zero": self.zero, "low": -float(self.zero), "high": 255.0 - self.zero}
+        return whole_range(self.zero)
 
 
 def move_bytes(graph: Graph) -> Graph:

@@ -56,6 +56,11 @@ def byte_steps(node: Node) -> tuple[float, int]:
     return cast("float", node.attributes["step"]), cast("int", node.attributes["zero"])
 
 
+def whole_range(zero: int) -> dict[str, object]:
+    """Return a zero point and the bounds of all bytes as attributes of an operator that makes such bytes."""
+    return {"zero": zero, "low": -float(zero), "high": 255.0 - zero}
+
+
 class QuantizedWeights(Struct, frozen=True, eq=False):
     """Constant signed bytes with zero point 0, and a step for each index of their axis ``axis``, or one for all."""
 

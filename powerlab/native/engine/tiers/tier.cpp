@@ -5,6 +5,7 @@
 #include "kernels/blocked/interpolate.hpp"
 #include "kernels/blocked/move_channels.hpp"
 #include "kernels/blocked/normalise.hpp"
+#include "kernels/blocked/pad.hpp"
 #include "kernels/blocked/pool.hpp"
 #include "kernels/blocked/pool_any.hpp"
 #include "kernels/blocked/reorder.hpp"
@@ -131,6 +132,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("channels_to_blocks", "channels_to_blocks_f32", channels_to_blocks),
     POWERLAB_KERNEL("group_norm", "group_norm_f32", group_norm_blocks),
+    POWERLAB_KERNEL("instance_norm", "instance_norm_f32", instance_norm),
     POWERLAB_KERNEL("channel_layer_norm", "channel_layer_norm_f32", channel_norm<true>),
     POWERLAB_KERNEL("channel_rms_norm", "channel_rms_norm_f32", channel_norm<false>),
     POWERLAB_KERNEL("move_channels", "move_channels_f32", move_channels),
@@ -138,6 +140,8 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("spread", "spread_f32", spread),
     POWERLAB_KERNEL("frame", "frame_f32", frame),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
+    POWERLAB_KERNEL("pad_edge", "pad_edge_u32", pad_image<false>),
+    POWERLAB_KERNEL("pad_reflect", "pad_reflect_u32", pad_image<true>),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
     POWERLAB_GENERAL("conv_strided_f32", conv_strided<false>),
     POWERLAB_GENERAL("conv_transpose_strided_f32", conv_strided<true>),

@@ -42,8 +42,9 @@ static double sum_of(const float* x, std::int64_t count, float less) {
 }
 
 // Operands: out and x (N, groups, channels of a group, pixels), what follows on each other but for images; scale and
-// shift, a number a channel (groups, channels of a group). offset is added to the variance.
+// shift, a number a channel (groups, channels of a group). offset is added to the variance; the result is activated.
 static void group_norm(const Step& s, int thread, int threads) {
+  const float slope = s.slope, low = s.low, high = s.high;
   const Strided &out = s.operands[0], &x = s.operands[1], &scale = s.operands[2], &shift = s.operands[3];
   const Range units = share(x.size[0] * x.size[1], thread, threads);
   const std::int64_t channels = x.size[2], pixels = x.size[3], count = channels * pixels;
@@ -61,7 +62,11 @@ static void group_norm(const Step& s, int thread, int threads) {
       const float times = of(scale) * factor, plus = of(shift);
       const float* in = from + c * pixels;
       float* result = to + c * pixels;
-      for (std::int64_t i = 0; i < pixels; ++i) result[i] = (in[i] - mean) * times + plus;
+      for (std::int64_t i = 0; i < pixels; ++i) {
+        const float v = (in[i] - mean) * times + plus, sloped = v < 0 ? v * slope : v;
+        const float least = sloped < low ? low : sloped;
+        result[i] = least > high ? high : least;
+      }
     }
   }
 }
@@ -79,7 +84,8 @@ static double sum_of_blocks(const View& x, std::int64_t n, Range blocks, float l
 }
 
 // The same in blocks, each group being some of them: weights, bias: scale and shift, one float a channel; alpha is
-// added to the variance. Threads share out the blocks, and each that has a part of a group adds up all of it.
+// added to the variance. Threads share out the blocks, and each that has a part of a group adds up all of it. Results
+// are activated.
 static void group_norm_blocks(const Step& s, int thread, int threads) {
   const std::int64_t group_blocks = s.x.blocks / s.groups;
   const double count = static_cast<double>(group_blocks * kWidth) * s.x.h * s.x.w;
@@ -97,11 +103,59 @@ static void group_norm_blocks(const Step& s, int thread, int threads) {
         const float* x = row_start(s.x, {n, b, y});
         float* out = row_start(s.out, {n, b, y});
         for (std::int64_t i = 0; i < s.x.w * kWidth; i += kWidth) {
-          store(out + i, (load(x + i) - broadcast(mean)) * times + plus);
+          store(out + i, activate((load(x + i) - broadcast(mean)) * times + plus, s));
         }
       }
     }
     unit += end - block;
+  }
+}
+
+// The sums of x - less, or of its squares, of each channel of a block, over so many pixels.
+template <bool kSquared>
+static void sums_of_channels(const View& x, Row r, Vec less, double (&sums)[kWidth]) {
+  for (double& sum : sums) sum = 0;
+  for (r.y = 0; r.y < x.h; ++r.y) {
+    const float* row = row_start(x, r);
+    Vec parts[kNormSums] = {};
+    const auto add = [&](int k, int at) {
+      const Vec v = load(row + static_cast<std::int64_t>(at) * kWidth) - less;
+      parts[k] += kSquared ? v * v : v;
+    };
+    int at = 0;
+    for (; at + kNormSums <= x.w; at += kNormSums) {
+      POWERLAB_UNROLL
+      for (int k = 0; k < kNormSums; ++k) add(k, at + k);
+    }
+    for (; at < x.w; ++at) add(0, at);
+    Vec part = parts[0];
+    for (int k = 1; k < kNormSums; ++k) part += parts[k];
+    for (int lane = 0; lane < kWidth; ++lane) sums[lane] += static_cast<double>(part[lane]);
+  }
+}
+
+// The same where each channel is a group. Threads share out the blocks.
+static void instance_norm(const Step& s, int thread, int threads) {
+  const double count = static_cast<double>(s.x.h) * s.x.w;
+  const Range own = share(static_cast<std::int64_t>(s.x.n) * s.x.blocks, thread, threads);
+  for (std::int64_t unit = own.begin; unit < own.end; ++unit) {
+    Row r{unit / s.x.blocks, unit % s.x.blocks, 0};
+    double sums[kWidth];
+    Vec mean{}, factor{};
+    sums_of_channels<false>(s.x, r, mean, sums);
+    for (int lane = 0; lane < kWidth; ++lane) mean[lane] = static_cast<float>(sums[lane] / count);
+    sums_of_channels<true>(s.x, r, mean, sums);
+    for (int lane = 0; lane < kWidth; ++lane) {
+      factor[lane] = static_cast<float>(1 / sqrt(sums[lane] / count + static_cast<double>(s.alpha)));
+    }
+    const Vec times = load(s.weights + r.block * kWidth) * factor, plus = load(s.bias + r.block * kWidth);
+    for (r.y = 0; r.y < s.x.h; ++r.y) {
+      const float* x = row_start(s.x, r);
+      float* out = row_start(s.out, r);
+      for (std::int64_t i = 0; i < s.x.w * static_cast<std::int64_t>(kWidth); i += kWidth) {
+        store(out + i, activate((load(x + i) - mean) * times + plus, s));
+      }
+    }
   }
 }
 

@@ -1,0 +1,78 @@
+"""Pixels that are moved before they are rounded to bytes are rounded first: a quarter as much is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.moving import pad_mode, pixels_around_images
+from powerlab.engine.ops.quantization import UINT8
+from powerlab.engine.ops.resizing import resizing, whole_factors
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.quantized.scales import byte_steps, whole_range
+from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+
+_Move = tuple[str, dict[str, object]]
+"""The operator on bytes that moves pixels as one on floats does, and what it is told of the move."""
+
+
+def move_pixels_as_bytes(graph: Graph) -> Graph:
+    """Return the graph with each Quantize in front of the pads and resizes whose result it alone reads."""
+    if all(node.op_type != "Quantize" for node in graph.nodes):
+        return graph
+    producers = graph.producers()
+    sole, rewriter = sole_among(producers, graph), Rewriter(graph)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        moves = list(_moves_before(node, graph, sole)) if node.op_type == "Quantize" else []
+        nodes += _with_moves(node, moves, rewriter, producers.get) if moves else [node]
+    return drop_dead(rewriter.finish(nodes)) if len(nodes) > len(graph.nodes) else graph
+
+
+def _moves_before(node: Node, graph: Graph, sole: Sole) -> Iterator[tuple[Node, _Move]]:
+    """Give the nodes in front of a Quantize that move pixels for it alone, the last one first."""
+    before = sole(node.inputs[0])
+    while before is not None and (move := _move(NodeView.of(graph, before))) is not None:
+        yield before, move
+        before = sole(before.inputs[0])
+
+
+def _move(view: NodeView) -> _Move | None:
+    match view.node.op_type:
+        case "Pad" if (pads := pixels_around_images(view)) is not None:
+            return "QuantPad", {"pads": pads, "mode": pad_mode(view)}
+        case "Resize" if (factors := whole_factors(resizing(view))) is not None:
+            return "QuantResize", {"factors": factors}
+    return None
+
+
+def _with_moves(
+    quantize: Node, moves: list[tuple[Node, _Move]], rewriter: Rewriter, maker: Callable[[str], Node | None]
+) -> list[Node]:
+    """Return nodes that round what the first move reads, unless it was made of such bytes, and move the bytes."""
+    source, rounded = moves[-1][0].inputs[0], byte_steps(quantize)
+    made = maker(source)
+    nodes: list[Node] = []
+    if (
+        made is not None
+        and made.op_type == "Dequantize"
+        and byte_steps(made) == rounded
+        and "low" not in quantize.attributes
+    ):
+        x = made.inputs[0]
+    else:
+        x = rewriter.tensor(f"{source}.bytes", rewriter.shape(source), UINT8)
+        nodes.append(replace(quantize, inputs=(source,), outputs=(x,)))
+    for node, (operator, told) in reversed(moves):
+        last = node is moves[0][0]
+        output = (
+            quantize.outputs[0]
+            if last
+            else rewriter.tensor(f"{node.outputs[0]}.bytes", rewriter.shape(node.outputs[0]), UINT8)
+        )
+        nodes.append(Node(operator, node.name, (x,), (output,), {**told, **whole_range(rounded[1])}))
+        x = output
+    return nodes
