@@ -183,11 +183,14 @@ def zeros_around_images(view: NodeView) -> tuple[int, ...] | None:
 def pixels_around_images(view: NodeView) -> tuple[int, ...] | None:
     """Return how many pixels of the images themselves a Pad node puts above, left, below and right of them.
 
-    None where it does something else: fills with a number, takes pixels away, or pads other axes than images' two.
+    A row of pixels is an image of one row. None where the node does something else: fills with a number, takes pixels
+    away, or pads other axes than the pixels'.
     """
-    if len(view.shape(0)) != 4 or pad_mode(view) not in ("edge", "reflect") or 0 in view.shape(0):
+    rank = len(view.shape(0))
+    if rank not in (3, 4) or pad_mode(view) not in ("edge", "reflect") or 0 in view.shape(0):
         return None
-    batch, channels, rows, columns = padding(view)
+    batch, channels, *pixels = padding(view)
+    rows, columns = pixels if rank == 4 else ((0, 0), pixels[0])
     pads = (rows[0], columns[0], rows[1], columns[1])
     return pads if batch == channels == (0, 0) and min(pads) >= 0 and any(pads) else None
 

@@ -10,15 +10,28 @@ from collections.abc import Sequence
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.moving import pad_mode, pixels_around_images
 from powerlab.engine.ops.view import FLOAT32, NodeView
+from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
+_IMAGE_AXES = 4
 
-def _pad(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
-    node = view.node
+
+def _pad(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
+    node, shape = view.node, view.shape(0)
     if "before" in node.attributes or view.dtype(0) != FLOAT32 or (pads := pixels_around_images(view)) is None:
         return None
-    attributes = {"pads": pads, "mode": pad_mode(view)}
-    return [Node("ImagePad", node.name, node.inputs[:1], node.outputs, attributes)]
+    attributes, x, output = {"pads": pads, "mode": pad_mode(view)}, node.inputs[0], node.outputs[0]
+    if len(shape) == _IMAGE_AXES:
+        return [Node("ImagePad", node.name, (x,), (output,), attributes)]
+    row, made = (
+        rewriter.tensor(f"{name}.image", (*sizes[:2], 1, sizes[2]))
+        for name, sizes in ((x, shape), (output, rewriter.shape(output)))
+    )
+    return [
+        view_node(f"{node.name}.image", x, row),
+        Node("ImagePad", node.name, (row,), (made,), attributes),
+        view_node(f"{node.name}.shape", made, output),
+    ]
 
 
 def keep_image_pads(graph: Graph) -> Graph:
