@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu.choice.candidates import candidates
 from powerlab.engine.gpu.choice.method import Method, Numbers
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.lowering import lower
-from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.gpu.tuning.kept import Tuned, Tunings
 from powerlab.engine.gpu.tuning.layer import Layer, alone
+from powerlab.engine.gpu.tuning.timing import rounds, that_run, turn_ns
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.tuning.tuner import winner
 
 _TUNED = ("FusedConv", "FusedGemm", "QuantConv")
-_ROUNDS = 8
-_TURN_NS = 3e6
-"""How long a turn takes, at least about."""
-
 _HOPELESS = 1.4
 """Methods that take so many times as long as the best in a first turn get no other."""
 
@@ -81,17 +74,17 @@ def tune_model(graph: Graph, target: Target, tunings: Tunings, *, half: bool) ->
         PowerlabError: the GPU cannot compute one of them.
     """
     for (shape, numbers), (layer, layers) in tuned_layers(graph, target, half=half).items():
-        methods = _that_run(layer, candidates(shape, target, numbers), half=half)
-        times = np.array([_turn(one) for one in methods.values()])
+        methods = that_run(layer, candidates(shape, target, numbers), half=half)
+        times = np.array([turn_ns(one) for one in methods.values()])
         hopeful = [
             next(iter(methods)),
             *(m for m, ns in zip(methods, times, strict=True) if ns <= _HOPELESS * times.min()),
         ]
         hopeful = list(dict.fromkeys(hopeful))
-        taken = _rounds([methods[one] for one in hopeful])
+        taken = rounds([methods[one] for one in hopeful])
         best, gain = winner(taken)
         if best:  # the luckiest of many looks faster than it is: it has to win once more, against the rule's alone
-            confirmed, gain = winner(_rounds([methods[hopeful[0]], methods[hopeful[best]]]))
+            confirmed, gain = winner(rounds([methods[hopeful[0]], methods[hopeful[best]]]))
             best *= confirmed
         tuned = Tuned(shape=shape, numbers=numbers, method=hopeful[best])
         tunings = tunings.added(tuned)
@@ -116,44 +109,3 @@ def _question(graph: Graph, target: Target, *, half: bool) -> Question | None:
 
     lower(graph, target, half=half, choose=choose)
     return asked[0] if asked else None
-
-
-class _Timed(Struct, frozen=True):
-    """A layer's dispatches, ready to be repeated."""
-
-    model: GpuModel
-    inputs: dict[str, NDArray[np.float32]]
-    first: int
-    last: int
-
-    def ns(self, times: int) -> float:
-        """Return the nanoseconds of one repetition."""
-        return self.model.repeat(self.inputs, self.first, self.last, times) / times
-
-
-def _that_run(layer: Layer, methods: Sequence[Method], *, half: bool) -> dict[Method, _Timed]:
-    """Return the layer by each method, without those that need more memory than the GPU has or shows at once."""
-    found: dict[Method, _Timed] = {}
-    for method in methods:
-        try:
-            model = GpuModel(layer.graph, half=half, choose=lambda *_, method=method: method)
-        except PowerlabError:
-            if not found:
-                raise
-            continue
-        inputs = synthetic_inputs(model.inputs, 1, model.dtypes)
-        model.run(inputs)
-        own = [index for index, (_, name) in enumerate(model.steps()) if name == layer.label]
-        found[method] = _Timed(model, inputs, own[0], own[-1] + 1)
-    return found
-
-
-def _turn(layer: _Timed) -> float:
-    return layer.ns(max(1, round(_TURN_NS / max(layer.ns(1), 1))))
-
-
-def _rounds(layers: Sequence[_Timed]) -> NDArray[np.float64]:
-    """Return nanoseconds, shape (rounds, layers): in each round every one had its turn."""
-    times = [max(1, round(_TURN_NS / max(layer.ns(1), 1))) for layer in layers]
-    rounds = [[layer.ns(count) for layer, count in zip(layers, times, strict=True)] for _ in range(_ROUNDS)]
-    return np.array(rounds)
