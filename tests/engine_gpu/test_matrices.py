@@ -20,7 +20,7 @@ from engine_native.quantized_graphs import Quantized
 from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu import model as gpu_model
-from powerlab.engine.gpu.choice.method import MATRICES, Method
+from powerlab.engine.gpu.choice.method import MATRICES, MATRICES_DIRECT, Method
 from powerlab.engine.gpu.device import this_target
 
 TOLERANCE = 2e-3
@@ -35,6 +35,10 @@ TILES = {
     "parts": (1, 2, 2, 1, 1, 4, 2),
 }
 """Subgroups across and down, matrices of each along pixels and outputs, along inputs at once; parts; steps ahead."""
+
+
+KERNELS = (MATRICES, MATRICES_DIRECT)
+"""Weights go through shared memory, or straight to the units."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +56,15 @@ def as_gpu(target, monkeypatch):
     monkeypatch.setattr(gpu_model, "this_target", lambda: replace(target, broadcasts=False))
 
 
-def method(target, tiles, **more):
+def method(target, tiles, kernel=MATRICES, **more):
     across, down, pixels, blocks, depth, parts, ahead = TILES[tiles]
     lanes = across * target.subgroup_lanes
     sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth}
     sizes |= {"parts": parts, "ahead": ahead}
-    return Method(kernel=MATRICES, matrix=target.matrices[0], **sizes, **more)
+    return Method(kernel=kernel, matrix=target.matrices[0], **sizes, **more)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("tiles", TILES)
 @pytest.mark.parametrize(
     "window",
@@ -72,31 +77,34 @@ def method(target, tiles, **more):
     ],
     ids=["residual", "dilated", "stride", "groups", "whole steps"],
 )
-def test_convolutions_of_16_bits(target, tiles, window):
-    chosen = method(target, tiles)
+def test_convolutions_of_16_bits(target, tiles, window, kernel):
+    chosen = method(target, tiles, kernel)
     model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
-    assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+    assert f"{kernel}_fp16" in [kernel for kernel, _ in model.steps()]
 
 
-def test_windows_of_one_pixel_that_leave_the_image(target):
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_windows_of_one_pixel_that_leave_the_image(target, kernel):
     """As phases of a transposed convolution have that makes more pixels than its stride says."""
     weights = np.random.default_rng(2).standard_normal((5, 7, 3, 2)).astype(np.float32)
     attributes = {"strides": [2, 3], "output_padding": [1, 2]}
     nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)]
     graph = load_bytes(onnx_bytes(nodes, {"x": (2, 5, 5, 7)}, constants={"w": weights}))
-    model = compared(graph, tolerance=TOLERANCE, half=True, choose=lambda *_: method(target, "wide"))
-    assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+    model = compared(graph, tolerance=TOLERANCE, half=True, choose=lambda *_: method(target, "wide", kernel))
+    assert f"{kernel}_fp16" in [kernel for kernel, _ in model.steps()]
 
 
-def test_a_fully_connected_layer_adds(target):
-    chosen = method(target, "wide")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_fully_connected_layer_adds(target, kernel):
+    chosen = method(target, "wide", kernel)
     model = compared(sum_of_layers(), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
-    assert [kernel for kernel, _ in model.steps()].count("matrix_half_fp16") == 1
+    assert [kernel for kernel, _ in model.steps()].count(f"{kernel}_fp16") == 1
     assert "pointwise_fp16" not in [kernel for kernel, _ in model.steps()]
 
 
-def test_winograd_by_matrices(target):
-    chosen = method(target, "wide", winograd=2)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_winograd_by_matrices(target, kernel):
+    chosen = method(target, "wide", kernel, winograd=2)
     compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda *_: chosen)
 
 

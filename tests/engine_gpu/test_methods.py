@@ -12,9 +12,19 @@ from onnx import helper
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.candidates import candidates
 from powerlab.engine.gpu.choice.matrices import matrix_methods
-from powerlab.engine.gpu.choice.method import BYTES_MATRICES, CACHED, MATRICES, SHARED, SHARED_HALF, Method, Numbers
+from powerlab.engine.gpu.choice.method import (
+    BYTES_MATRICES,
+    CACHED,
+    MATRICES,
+    MATRICES_DIRECT,
+    SHARED,
+    SHARED_HALF,
+    Method,
+    Numbers,
+)
 from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.choice.shared import fits
+from powerlab.engine.gpu.lowering.packing import by_matrices
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.passes import optimise
@@ -140,3 +150,25 @@ def test_matrices_need_their_shared_memory():
     wide = replace(GPU, subgroup_lanes=32, matrices=((16, 16, 16),))
     small = replace(wide, shared_bytes=16384)
     assert 0 < len(matrix_methods(SHAPE, small, Numbers.FP16)) < len(matrix_methods(SHAPE, wide, Numbers.FP16))
+
+
+def test_weights_that_skip_shared_memory_are_tried_and_chosen_by_no_rule():
+    for sizes, there in ((((16, 16, 16), (16, 8, 8)), True), (((16, 16, 4),), False), ((), False)):
+        target = replace(GPU, subgroup_lanes=32, matrices=sizes, byte_matrices=sizes)
+        tried = {numbers: {one.kernel for one in candidates(SHAPE, target, numbers)} for numbers in Numbers}
+        assert [MATRICES_DIRECT in tried[numbers] for numbers in Numbers] == [False, there, False]
+        assert by_rule(target)(SHAPE, Numbers.FP16).kernel != MATRICES_DIRECT
+
+
+def test_matrices_of_weights_lie_one_after_another_column_by_column():
+    groups, outputs, inputs, (n, k) = 2, 21, 6, (8, 16)
+    weights = RANDOM.standard_normal((groups * outputs, inputs, 3, 2)).astype(np.float32)
+    packed = by_matrices(weights, groups, tile=2 * n, step=2 * k, size=(n, k)).reshape(groups, 2, 4, 2, n, k)
+    window = np.zeros((groups, 32, 6, 8), np.float32)  # taps before channels, which fill whole blocks
+    window[:, :outputs, :, :inputs] = weights.reshape(groups, outputs, inputs, 6).swapaxes(2, 3)
+    window = np.pad(window.reshape(groups, 32, 48), ((0, 0), (0, 0), (0, 16)))
+    for group, tile, step, block in np.ndindex(packed.shape[:4]):
+        first = (2 * tile + block) * n
+        np.testing.assert_array_equal(
+            packed[group, tile, step, block], window[group, first : first + n, step * k : (step + 1) * k]
+        )

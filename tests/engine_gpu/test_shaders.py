@@ -34,6 +34,7 @@ def test_shaders_for_a_newer_compiler_are_those_that_were_compiled():
     assert (KEPT / build_shaders.SOURCES).read_text() == build_shaders.digests()
     assert [source.stem for source in build_shaders.shaders(newer=True)] == [
         "attention_matrix_half",
+        "matrix_direct_half",
         "matrix_half",
         "product_matrix_half",
         "quant_matrix",

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.gpu.choice.bytes import candidates_of_bytes
+from powerlab.engine.gpu.choice.direct import direct_methods
 from powerlab.engine.gpu.choice.matrices import matrix_methods
 from powerlab.engine.gpu.choice.method import SHARED, SHARED_HALF, Method, Numbers, blocks_of
 from powerlab.engine.gpu.choice.rule import WINOGRAD_TILES, by_rule, rule_product, suits_winograd
@@ -25,6 +26,7 @@ def candidates(shape: ConvShape, target: Target, numbers: Numbers) -> list[Metho
     blocks, in_half = blocks_of(shape), numbers is Numbers.FP16 and target.half_arithmetic
     found = [rule_product(shape, target, numbers), *matrix_methods(shape, target, numbers)]
     found += [Method(lanes=lanes, pixels=pixels, blocks=min(each, blocks)) for lanes, pixels, each in _CACHED]
+    found += direct_methods(shape, target) if numbers is Numbers.FP16 else []
     for kernel in (SHARED, SHARED_HALF) if in_half else (SHARED,):
         found += shared_methods(shape, target, kernel)
     found += [replace(one, parts=1) for one in found]

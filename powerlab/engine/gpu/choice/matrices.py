@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,13 +17,15 @@ _SUM_BYTES, _CORNER_BYTES, _PADDING_BYTES = 4, 16, 16
 _UNIT_BYTES = 32
 """Of the inputs of a pixel, a unit."""
 
-_TILES = (
+Share = tuple[int, int, int, int, int]
+"""Subgroups across and down, matrices of each along pixels and outputs, and units of inputs that are there at once."""
+
+_TILES: tuple[Share, ...] = (
     *((2, 2, 2, 2, 2), (2, 4, 4, 2, 2), (4, 2, 2, 2, 2), (2, 2, 4, 2, 2), (2, 2, 2, 4, 2), (2, 2, 1, 2, 2)),
     *((2, 2, 2, 1, 2), (2, 2, 1, 1, 2), (4, 1, 2, 2, 2), (2, 1, 1, 1, 2), (4, 2, 4, 2, 1)),
     *((2, 2, 2, 2, 4), (2, 2, 1, 2, 4), (2, 2, 2, 1, 4), (2, 2, 1, 1, 4)),
 )
-"""Subgroups across and down, matrices of each along pixels and outputs, and units along inputs that are there at once;
-first what suits most products."""
+"""First what suits most products."""
 
 _AHEAD = (1, 2)
 """Steps whose numbers are on their way at a time."""
@@ -95,29 +97,35 @@ class MatrixTiles(Struct, frozen=True, kw_only=True):
         """Return the specialization constants of ``shaders/matrices.glsl``."""
         return self.blocks, self.pixels, self.across, self.down, self.depth, *self.size
 
-    def fits(self, target: Target, element_bytes: int) -> bool:
+    def fits(self, target: Target, element_bytes: int, *, direct: bool = False) -> bool:
         """Tell whether a device has the lanes and the shared memory for elements of so many bytes.
 
         Two halves of each: values lie pixel by pixel, 16-bit weights input by input and weights of one byte output by
-        output. Of 16-bit numbers there are whole 16 bytes along inputs and outputs, and results take the place of one
-        half at least.
+        output, unless they are taken directly from where they lie, in whole 16 bytes of a matrix's inputs. Of 16-bit
+        numbers there are whole 16 bytes along inputs and outputs, and results take the place of one half at least.
         """
         m, n, k = self.size
         inputs, subgroups = self.depth * k, self.across * self.down
         wide = element_bytes > 1
         lines, length = (inputs, self.outputs) if wide else (self.outputs, inputs)
         values = self.rows * (inputs * element_bytes + _PADDING_BYTES)
-        half = values + lines * (length * element_bytes + _PADDING_BYTES)
+        half = values + (0 if direct else lines * (length * element_bytes + _PADDING_BYTES))
         results = subgroups * self.blocks * m * n * _SUM_BYTES
         needed = self.rows * _CORNER_BYTES + half + (max(half, results) if wide else half + results)
-        whole = (
-            not wide or inputs % 8 == self.outputs % 8 == 0
-        ) and self.blocks * m * n // 4 % target.subgroup_lanes == 0
+        whole = not wide or (inputs % 8 == self.outputs % 8 == 0 and not (direct and k % 8))
+        whole = whole and self.blocks * m * n // 4 % target.subgroup_lanes == 0
         return whole and 0 < subgroups * target.subgroup_lanes <= target.group_size and needed <= target.shared_bytes
 
 
 def matrix_tiles(
-    sizes: Sequence[MatrixSize], pixels: int, outputs: int, target: Target, element_bytes: int
+    sizes: Sequence[MatrixSize],
+    pixels: int,
+    outputs: int,
+    target: Target,
+    element_bytes: int,
+    *,
+    shares: Sequence[Share] = _TILES,
+    direct: bool = False,
 ) -> Iterator[MatrixTiles]:
     """Yield tiles for a product of so many pixels by so many output channels, of the largest matrices first.
 
@@ -127,9 +135,11 @@ def matrix_tiles(
         outputs: output channels of a group.
         target: the device.
         element_bytes: of what is multiplied.
+        shares: how work groups may share a product.
+        direct: whether weights skip shared memory.
     """
     for size in sorted(sizes, key=math.prod, reverse=True):
-        for across, down, rows, columns, depth in _TILES:
+        for across, down, rows, columns, depth in shares:
             tiles = MatrixTiles(
                 size=size,
                 across=across,
@@ -139,7 +149,7 @@ def matrix_tiles(
                 depth=max(1, depth * _UNIT_BYTES // size[2] // element_bytes),
             )
             wasted = tiles.outputs >= 2 * outputs or tiles.rows >= 2 * pixels
-            if tiles.fits(target, element_bytes) and (not wasted or (rows, columns) == (1, 1)):
+            if tiles.fits(target, element_bytes, direct=direct) and (not wasted or (rows, columns) == (1, 1)):
                 yield tiles
 
 
@@ -150,8 +160,24 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
         Numbers.FP16: (MATRICES, target.matrices, 2),
         Numbers.INT8: (BYTES_MATRICES, target.byte_matrices, 1),
     }[numbers]
+    tiles = matrix_tiles(sizes, shape.pixels, shape.outputs // shape.groups, target, element_bytes)
+    return by_estimate(shape, target, kernel, tiles, element_bytes)
+
+
+def by_estimate(
+    shape: ConvShape, target: Target, kernel: str, tiles: Iterable[MatrixTiles], element_bytes: int
+) -> list[Method]:
+    """Return the methods of tiles: the largest matrices first, and of these the fastest by the estimate.
+
+    Args:
+        shape: of the convolution.
+        target: the device.
+        kernel: that takes the tiles.
+        tiles: which the device has room for.
+        element_bytes: of what is multiplied.
+    """
     found: list[tuple[int, float, int, Method]] = []
-    for one in matrix_tiles(sizes, shape.pixels, shape.outputs // shape.groups, target, element_bytes):
+    for one in tiles:
         units = one.depth * one.size[2] * element_bytes // _UNIT_BYTES
         for ahead in _AHEAD:
             pace = _pace(units, ahead)
@@ -165,7 +191,7 @@ def matrix_methods(shape: ConvShape, target: Target, numbers: Numbers) -> list[M
                 depth=one.depth,
                 matrix=one.size,
                 ahead=ahead,
-                parts=filled.parts if kernel == MATRICES else 1,
+                parts=1 if kernel == BYTES_MATRICES else filled.parts,
             )
             found.append((-math.prod(one.size), filled.microseconds, len(found), method))
     return [method for *_, method in sorted(found)]

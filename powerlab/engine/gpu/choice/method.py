@@ -14,6 +14,10 @@ CACHED, SHARED, SHARED_HALF, MATRICES = "conv", "tiled", "tiled_half", "matrix_h
 """Kernels: lanes read through the caches; tiles lie in shared memory; there, and products are of 16-bit numbers; there,
 and units for products of matrices take them."""
 
+MATRICES_DIRECT = "matrix_direct_half"
+"""As the last, but the units take weights straight from where they lie, column by column: only pixels pass through
+shared memory, and subgroups that share weights each load them."""
+
 BYTES_CACHED, BYTES_SHARED, BYTES_MATRICES = "quant_conv", "quant_tiled", "quant_matrix"
 """The same of bytes; the first two are there with and without an instruction that multiplies and sums four."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice.method import CACHED, MATRICES, Method
+from powerlab.engine.gpu.choice.method import CACHED, MATRICES, MATRICES_DIRECT, Method
 from powerlab.engine.gpu.lowering.convolved import Convolution, Places
+from powerlab.engine.gpu.lowering.weights import KnownWeights
 from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.storage import Storage
 
 
 def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
@@ -16,7 +20,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
     in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
     tile = method.tile_blocks
     tiles = -(-out_blocks // tile)
-    weights = conv.weights.in_tiles(builder, node, groups, tile)
+    weights = _weights(builder, node, conv, method)
     biases = conv.weights.biases(builder, node, groups, tiles * tile)
     (function, numbers), (out, source, residual) = conv.finish, places
     pixel_tiles = -(-made.images * made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
@@ -47,6 +51,13 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
         )
 
 
+def _weights(builder: Builder, node: Node, conv: Convolution, method: Method) -> Storage:
+    """Return weights in the order in which a kernel reads them."""
+    if method.kernel == MATRICES_DIRECT:  # of 16-bit numbers; weights that training moves have 32
+        return cast("KnownWeights", conv.weights).in_matrices(builder, conv.groups, method)
+    return conv.weights.in_tiles(builder, node, conv.groups, method.tile_blocks)
+
+
 def _parts(method: Method, conv: Convolution, in_blocks: int) -> tuple[int, ...]:
     """Return the push constants of kernels that may take a part of a window: how many parts, and the blocks of one."""
     if method.kernel == CACHED:
@@ -60,7 +71,7 @@ def _constants(
 ) -> tuple[int, ...]:
     """Return a kernel's specialization constants; ``end``: the function, and whether a residual is added."""
     lanes, (function, residual) = method.lanes * method.down, end
-    if method.kernel == MATRICES:
+    if method.kernel in (MATRICES, MATRICES_DIRECT):
         run = next(blocks for blocks in (method.depth_blocks, 2, 1) if in_blocks % blocks == 0)
         own = method.matrix_constants(target.subgroup_lanes)
         return lanes, function, residual, *own, int(_is_inside(conv)), run, method.ahead

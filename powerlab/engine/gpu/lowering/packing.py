@@ -23,6 +23,27 @@ def by_tiles(weights: NDArray[_Number], groups: int, tile: int) -> NDArray[_Numb
     return filled.reshape(groups, tiles, tile, in_blocks, 4, taps).transpose(0, 1, 5, 3, 2, 4)
 
 
+def by_matrices(
+    weights: NDArray[_Number], groups: int, tile: int, step: int, size: tuple[int, int]
+) -> NDArray[_Number]:
+    """Return weights (outputs, inputs, rows, columns) as [group][tile][k / K][output of a tile / N][N][K], flat.
+
+    Args:
+        weights: of all groups.
+        groups: of channels.
+        tile: outputs of a tile, whole matrices.
+        step: inputs of a window, whole matrices, to a multiple of which zeros fill it up.
+        size: columns N and inner K of a matrix.
+    """
+    n, k = size
+    of_tiles = by_tiles(weights, groups, tile)
+    _, tiles, taps, in_blocks, _, _ = of_tiles.shape
+    windows = of_tiles.swapaxes(-2, -1).reshape(groups, tiles, taps * in_blocks * 4, tile)
+    filled = np.pad(windows, ((0, 0), (0, 0), (0, -windows.shape[2] % step), (0, 0)))
+    of_matrices = filled.reshape(groups, tiles, -1, k, tile // n, n).transpose(0, 1, 2, 4, 5, 3)
+    return np.ascontiguousarray(of_matrices).reshape(-1)
+
+
 def by_channel(weights: NDArray[_Number]) -> NDArray[_Number]:
     """Return weights of one input each as [block][tap][4 channels]."""
     channels, taps = weights.shape[0], weights.shape[2] * weights.shape[3]

@@ -10,7 +10,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.lowering.packing import by_channel, by_tiles, per_output, ungrouped
+from powerlab.engine.gpu.choice.method import Method
+from powerlab.engine.gpu.lowering.packing import by_channel, by_matrices, by_tiles, per_output, ungrouped
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -50,6 +51,16 @@ class KnownWeights(Struct, frozen=True):
         tiles, in_blocks = -(-(outputs // groups) // (4 * tile)), -(-inputs // 4)
         packed = (groups * tiles * kernel[0] * kernel[1] * in_blocks * 4 * tile * 4,)
         return builder.constant(derived(self.values, packed, partial(pack, groups=groups, tile=tile)))
+
+    def in_matrices(self, builder: Builder, groups: int, method: Method) -> Storage:
+        """Return them as the matrices that units take, column by column: see :func:`.packing.by_matrices`."""
+        outputs, inputs, *kernel = self.values.shape
+        tile, step = 4 * method.tile_blocks, 4 * method.depth_blocks
+        tiles = -(-(outputs // groups) // tile)
+        steps = -(-kernel[0] * kernel[1] * -(-inputs // 4) * 4 // step)
+        packed = (groups * tiles * steps * step * tile,)
+        function = partial(by_matrices, groups=groups, tile=tile, step=step, size=method.matrix[1:])
+        return builder.constant(derived(self.values, packed, function))
 
     def each_channel(self, builder: Builder, node: Node) -> Storage:
         """See :class:`Weights`."""
