@@ -37,30 +37,37 @@ def _fold_batch_norm(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, 
     if conv is None or not _is_conv(conv, rewriter):
         return None
     scale, shift = _scale_and_shift(node, rewriter)
-    kept = rewriter.kept(conv.inputs[1])
+    return _scaled(conv, scale, shift, node.outputs[:1], rewriter), conv
+
+
+def _scaled(conv: Node, scale: Array, shift: Array, outputs: tuple[str, ...], rewriter: Rewriter) -> Node:
+    """Return a convolution with what follows it, a factor and a summand a channel, in its weights and bias."""
+    kept, weight = rewriter.kept(conv.inputs[1]), conv.inputs[1]
     bias = rewriter.value(conv.inputs[2]) if conv.input(2) else np.zeros_like(shift)
-    factors = scale.reshape(-1, *(1,) * (len(kept.shape) - 1)).astype(np.float32)
-    weight = rewriter.constant(f"{conv.inputs[1]}.folded", derived(kept, kept.shape, lambda value: value * factors))
-    added = rewriter.constant(f"{node.outputs[0]}.bias", (bias * scale + shift).astype(np.float32))
-    return replace(conv, inputs=(conv.inputs[0], weight, added), outputs=node.outputs[:1]), conv
+    if np.any(scale != 1):
+        factors = scale.reshape(-1, *(1,) * (len(kept.shape) - 1)).astype(np.float32)
+        weight = rewriter.constant(f"{weight}.folded", derived(kept, kept.shape, lambda value: value * factors))
+    added = rewriter.constant(f"{outputs[0]}.bias", (bias * scale + shift).astype(np.float32))
+    return replace(conv, inputs=(conv.inputs[0], weight, added), outputs=outputs)
 
 
 def _fold_constant(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
-    """Return the convolution that adds the constant behind it, one number or one a channel, itself."""
-    if node.op_type != "Add" or sum(map(rewriter.is_constant, node.inputs)) != 1:
+    """Return the convolution that the constant behind it, one number or one a channel, is added to or multiplies."""
+    if node.op_type not in ("Add", "Mul") or sum(map(rewriter.is_constant, node.inputs)) != 1:
         return None
     constant, made = sorted(node.inputs, key=rewriter.is_constant, reverse=True)
-    conv, added = sole(made), rewriter.value(constant)
+    conv, numbers = sole(made), rewriter.value(constant)
     if conv is None or not _is_conv(conv, rewriter):
         return None
     channels = rewriter.kept(conv.inputs[1]).shape[0]
     axes = len(rewriter.shape(made))
-    shape = (1,) * (axes - added.ndim) + added.shape
-    if len(shape) != axes or shape[1] not in (1, channels) or added.size != shape[1]:
+    shape = (1,) * (axes - numbers.ndim) + numbers.shape
+    if len(shape) != axes or shape[1] not in (1, channels) or numbers.size != shape[1]:
         return None
-    before = rewriter.value(conv.inputs[2]) if conv.input(2) else np.zeros(channels, np.float32)
-    bias = rewriter.constant(f"{node.outputs[0]}.bias", before + added.reshape(-1))
-    return replace(conv, inputs=(*conv.inputs[:2], bias), outputs=node.outputs), conv
+    each = np.broadcast_to(numbers.reshape(-1), channels)
+    adds = node.op_type == "Add"
+    scale, shift = (np.ones_like(each), each) if adds else (each, np.zeros_like(each))
+    return _scaled(conv, scale, shift, node.outputs, rewriter), conv
 
 
 def _is_conv(node: Node, rewriter: Rewriter) -> bool:

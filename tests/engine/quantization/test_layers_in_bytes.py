@@ -370,6 +370,25 @@ DEEP = (
     {"w0": weights(16, 20, 2, 1, 1), "w1": weights(16, 4, 1, 1, 1), "w2": weights(6, 16, 1, 3, 3)},
 )
 """Planes that are no neighbours, and groups, which stay floats."""
+LAYER_SCALE = (
+    [
+        conv("x", "w0", "c0"),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        helper.make_node("Mul", ["g0", "r0"], ["m0"]),
+        helper.make_node("Add", ["m0", "x"], ["s"]),
+        helper.make_node("Mul", ["s", "g1"], ["m1"]),
+        conv("m1", "w1", "c1", pads=[1] * 4),
+        helper.make_node("Mul", ["c1", "g0"], ["m2"]),
+        helper.make_node("Add", ["m2", "s"], ["y"]),
+    ],
+    {
+        "w0": weights(20, 20, 1, 1),
+        "w1": weights(20, 20, 3, 3),
+        "g0": vector((1, 20, 1, 1), -1, 1),
+        "g1": vector((20, 1, 1), 0.5, 2),
+    },
+)
+"""Factors a channel: behind an activation and a sum, and behind a convolution, whose weights take them."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -388,6 +407,7 @@ SHAPES_CHANGE = {
     "long": (LONG, (2, 20, 6, 9, 8)),
     "deep": (DEEP, (2, 20, 5, 6, 7)),
     "one by one": (ONE_BY_ONE, (2, 20, 13, 21)),
+    "layer scale": (LAYER_SCALE, (2, 20, 9, 7)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -453,6 +473,13 @@ def test_what_is_only_rounded_passes_kernels_of_bytes(tmp_path):
 def test_zeros_around_an_image_become_the_padding_of_what_convolves_it(tmp_path):
     kernels = [kernel for kernel, _ in Session(written("padded", tmp_path)[0], threads=1).steps()]
     assert [kernel.partition("_")[0] for kernel in kernels[:3]] == ["quantize", "conv", "conv"], kernels
+
+
+def test_factors_of_channels_multiply_bytes_or_are_in_the_weights_before_them(tmp_path):
+    kernels = [kernel for kernel, _ in Session(written("layer scale", tmp_path)[0], threads=1).steps()]
+    assert [kernel.rsplit("_u8", 1)[0].partition("_")[0] for kernel in kernels] == [
+        *("quantize", "conv", "scale", "add", "scale", "conv", "dequantize", "reorder"),
+    ]
 
 
 def test_a_function_of_one_tensor_is_a_table_however_it_is_written(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import Array, Node
 from powerlab.engine.ops.moving import concat_axis
 from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.resizing import resizing, whole_factors
@@ -104,11 +104,28 @@ def batch_norm(network: Network, node: Node, target: Target) -> Node | None:
         return None
     gamma, beta, mean, variance = (np.asarray(one, np.float64) for one in numbers)
     factor = gamma / np.sqrt(variance + view.number("epsilon", 1e-5))
+    return _scaled(network, x, target, factor, beta - mean * factor)
+
+
+def multiply(network: Network, node: Node, target: Target) -> Node | None:
+    """Multiply each channel by a number, as layer scale does."""
+    constants = [name for name in node.inputs if network.value(name) is not None]
+    if len(constants) != 1:
+        return None
+    (constant,), (source,) = constants, (name for name in node.inputs if name not in constants)
+    x, values = network.quantized(source), np.asarray(network.value(constant), np.float64)
+    if x is None or len(network.sizes(x)) != IMAGE_AXES:
+        return None
+    channels = network.sizes(x)[1]
+    if channels == 1 or values.shape not in ((channels, 1, 1), (1, channels, 1, 1)):
+        return None
+    return _scaled(network, x, target, values.reshape(-1), np.zeros(channels))
+
+
+def _scaled(network: Network, x: str, target: Target, factor: Array, summand: Array) -> Node | None:
+    """Return what multiplies each channel of bytes and adds to it; None where that makes too many steps."""
     step, zero = network.bytes[x].step, network.bytes[x].zero
-    values = {
-        "factors": factor * step / target.step,
-        "shifts": (beta - (mean + zero * step) * factor) / target.step,
-    }
+    values = {"factors": factor * step / target.step, "shifts": (summand - zero * step * factor) / target.step}
     if np.max(255 * np.abs(values["factors"]) + np.abs(values["shifts"])) > LARGEST_STEPS:
         return None
     constants = [

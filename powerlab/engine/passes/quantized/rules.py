@@ -12,7 +12,16 @@ from typing import cast
 import numpy as np
 
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.passes.quantized.layers import average_pool, batch_norm, concat, max_pool, rescale, reshape, resize
+from powerlab.engine.passes.quantized.layers import (
+    average_pool,
+    batch_norm,
+    concat,
+    max_pool,
+    multiply,
+    rescale,
+    reshape,
+    resize,
+)
 from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.products import add, conv, gemm, slope_below_0, with_row
 from powerlab.engine.passes.quantized.target import Rule, Target
@@ -88,6 +97,7 @@ RULES: dict[str, Rule] = {
     "GlobalAveragePool": average_pool,
     "MatMul": gemm,
     "MaxPool": max_pool,
+    "Mul": multiply,
     "Reshape": reshape,
     "Resize": resize,
     "Squeeze": reshape,
