@@ -39,6 +39,14 @@ KNOWN_ATTRIBUTES = frozenset(
 )
 """What the translations read; another attribute would change what a node computes without their knowing."""
 
+KNOWN_OF_BYTES = frozenset(
+    {
+        *("axis", "count_include_pad", "dilations", "factors", "floats", "group", "high", "kernel", "kind", "low"),
+        *("pads", "slope", "step", "strides", "x_ratio", "x_zero", "y_ratio", "y_zero", "zero"),
+    }
+)
+"""The same of nodes on bytes."""
+
 
 def rule_for(engine: str, rules: Mapping[str, _Rule], node: Node, known: frozenset[str] = KNOWN_ATTRIBUTES) -> _Rule:
     """Return the rule that translates a node.

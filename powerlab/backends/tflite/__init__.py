@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from powerlab.backends.tflite.floats import FLOATS
-from powerlab.backends.tflite.quantized import KNOWN_ATTRIBUTES, QUANTIZED
+from powerlab.backends.tflite.quantized import QUANTIZED
 from powerlab.backends.tflite.scales import scales_of
 from powerlab.backends.tflite.writer import Writer
-from powerlab.backends.translation import rule_for
+from powerlab.backends.translation import KNOWN_OF_BYTES, rule_for
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
 
@@ -31,7 +31,7 @@ def tflite_model(loaded: Graph, schema: Any, flatbuffers: Any) -> bytes:
     writer.subgraph.inputs = [writer.of_graph(info.name) for info in graph.inputs]
     for node in graph.nodes:
         if node.op_type in QUANTIZED:
-            rule_for("litert", QUANTIZED, node, KNOWN_ATTRIBUTES)(writer, node)
+            rule_for("litert", QUANTIZED, node, KNOWN_OF_BYTES)(writer, node)
         else:
             rule_for("litert", FLOATS, node)(writer, node)
     writer.subgraph.outputs = [writer.of_graph(info.name) for info in graph.outputs]

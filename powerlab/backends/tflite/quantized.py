@@ -19,13 +19,6 @@ from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.passes.quantized.scales import Scale
 
-KNOWN_ATTRIBUTES = frozenset(
-    {
-        *("axis", "count_include_pad", "dilations", "factors", "floats", "group", "high", "kernel", "kind", "low"),
-        *("pads", "slope", "step", "strides", "x_ratio", "x_zero", "y_ratio", "y_zero", "zero"),
-    }
-)
-
 _LARGEST_BYTE = 255
 _LARGEST_WEIGHT = 127
 _LARGEST_SUM = 2**31 - 1
