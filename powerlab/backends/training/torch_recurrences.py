@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from powerlab.backends.torch import gates_of_torch
+from powerlab.backends.torch_floats import gates_of_torch
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Node
 
