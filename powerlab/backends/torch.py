@@ -2,7 +2,7 @@
 
 The model is powerlab's optimised graph, one torch operator a node, as a deployed model has its batch norms folded into
 its convolutions too. Images and kernels lie in the order ``channels_last``, which PyTorch's performance tuning guide
-advises for convolutions on processors.
+advises for convolutions on processors. Quantized networks are computed in bytes (:mod:`.torch_bytes`) on the cores.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from powerlab.backends.attention import join_attentions
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
+from powerlab.backends.torch_bytes import BYTES, check_operators
 from powerlab.backends.torch_floats import FLOATS, Operator, Tensor
-from powerlab.backends.translation import rule_for
+from powerlab.backends.torch_post_ops import with_post_ops
+from powerlab.backends.translation import KNOWN_OF_BYTES, rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.passes import optimise_for_others
+from powerlab.engine.quantization.precisions import in_precision
 
 PRECISIONS = {Processor.CPU: ("fp32", "bf16"), Processor.GPU: ("fp32", "fp16", "bf16")}
+"""Those in floats; ``int8`` is computed on the cores alone, and eagerly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,14 @@ class TorchBackend:
     ) -> None:
         self.processor_name = name_of(torch, device)
         self._torch, self._device = torch, device
-        self._dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
+        self._dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+        takes_bytes = device == "cpu" and self._dtype == torch.float32 and not compiled
         self._shapes = {info.name: info.shape for info in graph.inputs}
         self._outputs = [info.name for info in graph.outputs]
-        constants = {name: self.tensor(value) for name, value in graph.constants.items()}
-        self._steps = _steps(graph, torch, constants)
-        self._constants = {name: constants[name] for node in graph.nodes for name in node.inputs if name in constants}
+        graph = with_post_ops(graph) if takes_bytes else graph
+        self._steps = _steps(graph, torch, takes_bytes=takes_bytes)
+        read = {name for step in self._steps for name in step.inputs if name in graph.kept_constants}
+        self._constants = {name: self.tensor(graph.constants[name]) for name in read}
         self.network = torch.compile(self.compute, dynamic=False) if compiled else self.compute
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
@@ -98,12 +104,14 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
         PowerlabError: torch is not installed or does not offer what is asked for, finds no graphics processor, the
             model cannot be read, or its compiler fails.
     """
-    check_offers(engine, options, PRECISIONS[options.processor])
+    in_bytes = options.processor is Processor.CPU and not compiled
+    check_offers(engine, options, (*PRECISIONS[options.processor], *(("int8",) if in_bytes else ())))
     torch = required(engine, "torch")
     device = "cpu" if options.processor is Processor.CPU else card(engine, torch)
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
-    graph = join_attentions(optimise_for_others(load_graph(options.model, batch_size=options.batch_size)))
+    loaded = load_graph(options.model, batch_size=options.batch_size)
+    graph = join_attentions(optimise_for_others(in_precision(loaded, options.model, options.precision)))
     backend = TorchBackend(graph, torch, options.precision, device, compiled=compiled)
     if compiled:
         try:
@@ -141,15 +149,19 @@ def card(engine: str, torch: Any) -> str:
     )
 
 
-def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Step, ...]:
-    kept = graph.output_names() | set(constants)
+def _steps(graph: Graph, torch: Any, *, takes_bytes: bool) -> tuple[_Step, ...]:
+    kept = graph.output_names() | set(graph.kept_constants)
     last_reader = {name: node for node in graph.nodes for name in node.inputs if name}
-    return tuple(
-        _Step(
-            rule_for("torch", FLOATS, node)(torch, node, graph),
-            tuple(name for name in node.inputs if name),
-            node.outputs,
-            tuple({name for name in node.inputs if name and name not in kept and last_reader[name] is node}),
-        )
-        for node in graph.nodes
-    )
+    if takes_bytes and any(node.op_type in BYTES for node in graph.nodes):
+        check_operators(torch)
+    steps = []
+    for node in graph.nodes:
+        inputs = tuple(name for name in node.inputs if name)
+        if takes_bytes and node.op_type in BYTES:
+            compute = rule_for("torch", BYTES, node, KNOWN_OF_BYTES | {"function"})(torch, node, graph)
+            inputs = tuple(name for name in inputs if name not in graph.kept_constants)
+        else:
+            compute = rule_for("torch", FLOATS, node)(torch, node, graph)
+        last_read = {name for name in inputs if name not in kept and last_reader[name] is node}
+        steps.append(_Step(compute, inputs, node.outputs, tuple(last_read)))
+    return tuple(steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, cast
@@ -30,10 +31,11 @@ def _activated(torch: Any, node: Node) -> Callable[[Tensor], Tensor]:
     return lambda x: torch.clamp_(x, low, high)
 
 
-def _padded(torch: Any, pads: tuple[int, ...], fill: float) -> Callable[[Tensor], Tensor]:
-    """Return a function that pads (top, left, bottom, right) of an image."""
-    top, left, bottom, right = pads
-    return lambda x: torch.nn.functional.pad(x, (left, right, top, bottom), value=fill)
+def padded(torch: Any, pads: tuple[int, ...], fill: float) -> Callable[[Tensor], Tensor]:
+    """Return a function that pads the last axes: (top, left, bottom, right) of images, and so on of volumes."""
+    pairs = zip(reversed(pads[: len(pads) // 2]), reversed(pads[len(pads) // 2 :]), strict=True)
+    sides = tuple(itertools.chain.from_iterable(pairs))
+    return lambda x: torch.nn.functional.pad(x, sides, value=fill)
 
 
 def _conv(torch: Any, node: Node, _graph: Graph) -> Operator:
@@ -41,7 +43,7 @@ def _conv(torch: Any, node: Node, _graph: Graph) -> Operator:
     strides, dilations = integers(node, "strides"), integers(node, "dilations")
     group, activate = int(number(node, "group")), _activated(torch, node)
     even, has_bias = (top, left) == (bottom, right), bool(node.input(2))
-    pad, inner = _padded(torch, pads, 0.0), (top, left) if even else (0, 0)
+    pad, inner = padded(torch, pads, 0.0), (top, left) if even else (0, 0)
 
     def compute(x: Tensor, weight: Tensor, *more: Tensor) -> Tensor:
         bias, residual = (more[0] if has_bias else None), more[has_bias:]
@@ -147,17 +149,18 @@ def _scale_shift(torch: Any, node: Node, graph: Graph) -> Operator:
 
 def _max_pool(torch: Any, node: Node, _graph: Graph) -> Operator:
     kernel, strides, pads = (integers(node, name) for name in ("kernel", "strides", "pads"))
-    pool, pad = torch.nn.functional.max_pool2d, _padded(torch, pads, -math.inf)
-    if _torch_pads(kernel, pads):
+    pool, pad = torch.nn.functional.max_pool2d, padded(torch, pads, -math.inf)
+    if torch_pads(kernel, pads):
         return lambda x: pool(x, kernel, strides, pads[:2])
     return lambda x: pool(pad(x), kernel, strides)
 
 
-def _average_pool(torch: Any, node: Node, graph: Graph) -> Operator:
+def average_pool(torch: Any, node: Node, graph: Graph) -> Operator:
+    """Return a pool that averages windows of floats."""
     kernel, strides, pads = (integers(node, name) for name in ("kernel", "strides", "pads"))
     counts = bool(node.attributes["count_include_pad"])
-    pool, pad = torch.nn.functional.avg_pool2d, _padded(torch, pads, 0.0)
-    if _torch_pads(kernel, pads):
+    pool, pad = torch.nn.functional.avg_pool2d, padded(torch, pads, 0.0)
+    if torch_pads(kernel, pads):
         return lambda x: pool(x, kernel, strides, pads[:2], count_include_pad=counts)
     if counts:
         return lambda x: pool(pad(x), kernel, strides)
@@ -165,7 +168,7 @@ def _average_pool(torch: Any, node: Node, graph: Graph) -> Operator:
     return lambda x: pool(pad(x), kernel, strides) / share.to(x.dtype)
 
 
-def _torch_pads(kernel: tuple[int, ...], pads: tuple[int, ...]) -> bool:
+def torch_pads(kernel: tuple[int, ...], pads: tuple[int, ...]) -> bool:
     """Tell whether a pool of torch pads like this: alike on both sides, and by half a window at most."""
     return pads[:2] == pads[2:] and all(2 * pad <= size for pad, size in zip(pads[:2], kernel, strict=True))
 
@@ -188,7 +191,8 @@ def _lrn(torch: Any, node: Node, _graph: Graph) -> Operator:
     return compute
 
 
-def _resize(torch: Any, node: Node, _graph: Graph) -> Operator:
+def resize(torch: Any, node: Node, _graph: Graph) -> Operator:
+    """Return what repeats pixels, of floats or bytes."""
     factors, interpolate = tuple(map(float, integers(node, "factors"))), torch.nn.functional.interpolate
     return lambda x: interpolate(x, scale_factor=factors, mode="nearest")
 
@@ -222,7 +226,8 @@ def _softmax(torch: Any, node: Node, _graph: Graph) -> Operator:
     return lambda x: torch.softmax(x, axis)
 
 
-def _concat(torch: Any, node: Node, _graph: Graph) -> Operator:
+def concat(torch: Any, node: Node, _graph: Graph) -> Operator:
+    """Return what joins floats or bytes."""
     axis = int(number(node, "axis"))
     return lambda *parts: torch.cat(parts, axis)
 
@@ -263,7 +268,8 @@ def gates_of_torch(torch: Any, rows: Tensor) -> Tensor:
     return torch.cat((given, kept, candidate, shown)).contiguous()
 
 
-def _reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
+def reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
+    """Return what sees floats or bytes in another shape; they may be the same in memory."""
     shape = graph.shape(node.outputs[0])
     return lambda x: x.reshape(shape)
 
@@ -271,9 +277,9 @@ def _reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
 FLOATS: dict[str, Rule] = {
     "Add": _add,
     "Attention": _attention,
-    "AveragePool": _average_pool,
+    "AveragePool": average_pool,
     "Clamp": _clamp,
-    "Concat": _concat,
+    "Concat": concat,
     "Elementwise": _elementwise,
     "Elu": _elu,
     "Erf": _function,
@@ -290,8 +296,8 @@ FLOATS: dict[str, Rule] = {
     "MaxPool": _max_pool,
     "Multiply": _multiply,
     "Product": _product,
-    "Reshape": _reshape,
-    "Resize": _resize,
+    "Reshape": reshape,
+    "Resize": resize,
     "RowNorm": _row_norm,
     "ScaleShift": _scale_shift,
     "Sigmoid": _function,

@@ -55,7 +55,7 @@ def test_bfloat16_is_near_and_is_not_float32(engine):
     assert 1e-4 < apart < 5e-2
 
 
-@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino", "litert"} & set(HERE)))
+@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino", "litert", "torch"} & set(HERE)))
 def test_int8_is_the_same_quantized_model_everywhere(engine, tmp_path, monkeypatch):
     """Of random weights and random images; in OpenVINO and LiteRT sums are rounded elsewhere, and overflow nowhere."""
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
