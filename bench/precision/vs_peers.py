@@ -5,14 +5,15 @@
     python -m bench.precision.vs_peers --tier avx2            # everything held to AVX2, peers that cannot be left out
 
 Each network is quantized once with seeded random inputs, and every engine runs that file; the built-in one runs the
-network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that
-of the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure
-to compute what the file says, the latter where sums do not overflow (``overflow.py``): OpenVINO rearranges
-quantizations, and LiteRT rounds before it adds a residual. Beside the ratios stands what is left of the outputs'
-signal in ours (SQNR) and for how many random inputs the first choice is that of float32. ``--tier avx512`` leaves AMX
-out; with ``--tier avx2``, and on processors without dot products of bytes, weights are narrow, as ``powerlab engine
-quantize --narrow-weights 4`` writes them (``--full`` keeps all bits). A star means that a peer failed on the file,
-and got one whose concatenations and batch norms are floats.
+network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that of
+the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
+compute what the file says, the latter where sums do not overflow (``overflow.py``): OpenVINO rearranges quantizations,
+and LiteRT rounds before it adds a residual. PyTorch, which the extra ``peers`` does not bring along, is compared where
+``--peers torch`` asks for it. Beside the ratios stands what is left of the outputs' signal in ours (SQNR) and for how
+many random inputs the first choice is that of float32. ``--tier avx512`` leaves AMX out; with ``--tier avx2``, and on
+processors without dot products of bytes, weights are narrow, as ``powerlab engine quantize --narrow-weights 4`` writes
+them (``--full`` keeps all bits). A star means that a peer failed on the file, and got one whose concatenations and
+batch norms are floats.
 """
 
 from __future__ import annotations
