@@ -100,7 +100,12 @@ def test_the_networks_of_these_tests_have_every_operator_on_bytes(path):
         path.write_bytes(make())
         graph = load_graph(path)
         seen |= {node.op_type for node in optimise_for_others(in_precision(graph, path, "int8")).nodes}
-    own = {"QuantLookup", "QuantPad", "QuantSlice", "QuantVolumeConv"}  # made for the engine's own kernels, or of volumes
+    own = {
+        "QuantLookup",
+        "QuantPad",
+        "QuantSlice",
+        "QuantVolumeConv",
+    }  # made for the engine's own kernels, or of volumes
     assert seen >= QUANTIZED - own
 
 

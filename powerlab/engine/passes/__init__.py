@@ -26,6 +26,7 @@ from powerlab.engine.passes.fold.quantized_constants import fold_quantized_const
 from powerlab.engine.passes.fold.rows import fold_rows
 from powerlab.engine.passes.fuse.activations import fuse_clamps, fuse_norm_clamps
 from powerlab.engine.passes.fuse.chains import fuse_chains
+from powerlab.engine.passes.fuse.conversions import fuse_conversions
 from powerlab.engine.passes.fuse.functions import fuse_functions
 from powerlab.engine.passes.fuse.gelus import fuse_gelus
 from powerlab.engine.passes.fuse.group_norms import fuse_group_norms
@@ -128,6 +129,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fuse_clamps,
     fuse_norm_clamps,
     fuse_functions,
+    fuse_conversions,
     fuse_multiply_adds,
     fuse_chains,
     drop_dead,
@@ -143,6 +145,7 @@ _FOR_CORES = (
     round_as_floats,
     keep_image_pads,
     fuse_norm_clamps,
+    fuse_conversions,
     fuse_chains,
 )
 """Passes whose nodes only the processor's kernels know, in float32 and in bytes."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from msgspec.structs import replace
 
-from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.attributes import function_fields, integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.codegen.pack import fill_channels
@@ -18,19 +18,21 @@ from powerlab.engine.program.program import Tensor
 
 
 def lower_quantize(builder: Builder, node: Node) -> None:
-    """Lower a Quantize: floats in planes or blocks become bytes."""
+    """Lower a Quantize: floats in planes or blocks become bytes; those in blocks may be multiplied before."""
     name, whole = node.inputs[0], {"low": -number(node, "zero"), "high": 255 - number(node, "zero")}
     node = replace(node, attributes={**whole, **node.attributes})
     one_pixel = math.prod(shape4(builder.graph.shape(name))[2:]) == 1
     out = builder.new_bytes(node.outputs[0])
     whole_blocks = out.layout.pixel > 1  # else a pixel has one word
-    in_blocks = whole_blocks and builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
+    factors = builder.blocked(node.inputs[1]) if node.input(1) else None
+    lies_in_blocks = builder.is_blocked(name) and not builder.is_planar(name)
+    in_blocks = factors is not None or (whole_blocks and lies_in_blocks and not one_pixel)
     x = builder.blocked(name) if in_blocks else _planes(builder, name)
     rows = one_pixel and whole_blocks and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
     for frames, floats in volumes(builder.graph.shape(name), out, x):
         fields = {**byte_fields(node, frames, builder.tier.byte_form), "alpha": number(node, "step")}
-        builder.emit(family, node, frames, floats, **fields)
+        builder.emit(family, node, frames, floats, factors, **fields)
 
 
 def lower_quantized_concat(builder: Builder, node: Node) -> None:
@@ -98,11 +100,12 @@ def _planes(builder: Builder, name: str) -> Tensor:
 
 
 def lower_dequantize(builder: Builder, node: Node) -> None:
-    """Lower a Dequantize: bytes become floats in blocks."""
+    """Lower a Dequantize: bytes become floats in blocks, of which a function may be made."""
     x, out = builder.byte_tensor(node.inputs[0]), builder.new_blocked(node.outputs[0])
     numbers = [0, 0, int(number(node, "zero"))]
     for frames, floats in volumes(builder.graph.shape(node.inputs[0]), x, out):
-        builder.emit("dequantize_blocks", node, floats, frames, numbers=numbers, beta=number(node, "step"))
+        fields = {"numbers": numbers, "offset": number(node, "step"), **function_fields(node)}
+        builder.emit("dequantize_blocks", node, floats, frames, **fields)
 
 
 def lower_quantized_add(builder: Builder, node: Node) -> None:

@@ -552,8 +552,23 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
   step.out = out.view;
   run_kernel(bytes, "quantize_blocks", step, threads);
   report.check(name + " blocks", out.different(expected), 0);
+  Placed factors(n, c, 1, 1, v, 0);
+  ByteTensor multiplied(n, c, h, w);
+  for (int i = 0; i < static_cast<int>(planes.size()); ++i) {
+    const int x = i % w, y = i / w % h, channel = i / w / h % c, image = i / w / h / c;
+    const float value = planes[static_cast<std::size_t>(i)], factor = static_cast<float>(channel % 5 - 2 + image) / 2;
+    factors.at(image, channel, 0, 0) = factor;
+    multiplied.at(image, channel, y, x) = reference::rounded(value == value ? value * factor / scale : 0, rounding);
+  }
+  PlacedBytes scaled(bytes, n, c, h, w, 1);
+  step.y = factors.view;
+  step.out = scaled.view;
+  run_kernel(bytes, "quantize_blocks", step, threads);
+  report.check(name + " blocks with factors", scaled.different(multiplied), 0);
+  step.y = View{};
   step.x = out.view;
   step.out = back.view;
+  step.offset = scale;
   run_kernel(bytes, "dequantize_blocks", step, threads);
   int wrong = 0;
   for (int i = 0; i < static_cast<int>(planes.size()); ++i) {

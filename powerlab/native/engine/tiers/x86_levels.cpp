@@ -64,6 +64,8 @@ bool has_avx512_vnni() { return all(cpuid<7>().c, {11}); }
 
 bool has_avx_vnni() { return cpuid<7>().a >= 1 && all(cpuid<7, 1>().a, {4}); }
 
+bool has_avx512_vbmi() { return all(cpuid<7>().c, {1}); }
+
 bool has_avx512_bf16() { return cpuid<7>().a >= 1 && all(cpuid<7, 1>().a, {5}); }
 
 bool has_avx512_fp16() { return all(cpuid<7>().d, {23}); }

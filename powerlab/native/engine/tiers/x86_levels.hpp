@@ -10,6 +10,9 @@ int x86_level();
 bool has_avx512_vnni();
 bool has_avx_vnni();
 
+// Bytes picked from 128 others, in vectors of 64 bytes, beside level 4.
+bool has_avx512_vbmi();
+
 // Dot products of bfloat16, and arithmetic in float16, in vectors of 64 bytes, beside level 4.
 bool has_avx512_bf16();
 bool has_avx512_fp16();

@@ -19,10 +19,6 @@
 #include "kernels/bytes/tile_table.hpp"
 #endif
 
-namespace powerlab::engine::POWERLAB_BASE_TIER {
-void finish_tile(const Step& s, const OutTile& tile);  // in tiers/tier.cpp: floats as the tier computes them
-}
-
 namespace powerlab::engine::POWERLAB_TIER {
 
 // Output vectors of a group, and how they are dealt to units.

@@ -101,22 +101,26 @@ static inline __attribute__((always_inline)) void to_steps(Vec (&x)[4], const Di
 }
 #endif
 
-// Whole vectors of floats that follow on each other.
+// Whole vectors of floats that follow on each other, multiplied by one where that is wanted.
+template <bool kMultiplied = false>
 static inline void quantize_run(const float* x, std::uint8_t* out, std::int64_t count, const Divisor& by,
-                                const Requantize& r) {
+                                const Requantize& r, [[maybe_unused]] Vec factor = Vec{}) {
+  const auto floats = [&](std::int64_t at) {
+    const Vec found = load_unaligned(x + at);
+    return kMultiplied ? found * factor : found;
+  };
   std::int64_t i = 0;
 #if defined(__AVX512F__)
   for (; i + 4 * kWidth <= count; i += 4 * kWidth) {
-    Vec steps[] = {load_unaligned(x + i), load_unaligned(x + i + kWidth), load_unaligned(x + i + 2 * kWidth),
-                   load_unaligned(x + i + 3 * kWidth)};
+    Vec steps[] = {floats(i), floats(i + kWidth), floats(i + 2 * kWidth), floats(i + 3 * kWidth)};
     to_steps(steps, by, r);
     *reinterpret_cast<UnalignedIVec*>(out + i) = packed(steps, r);
   }
 #endif
-  for (; i < count; i += kWidth) store_bytes(out + i, quantized(load_unaligned(x + i), by, r));
+  for (; i < count; i += kWidth) store_bytes(out + i, quantized(floats(i), by, r));
 }
 
-// x in blocks of kWidth floats.
+// x in blocks of kWidth floats; y: one number a channel of each image, by which x is multiplied before, or absent.
 static void quantize_blocks(const Step& s, int thread, int threads) {
   const Requantize r = requantize_of(s);
   const Divisor by = divisor_of(s.alpha);
@@ -127,9 +131,15 @@ static void quantize_blocks(const Step& s, int thread, int threads) {
       const std::int64_t block = row.block * kBlockVectors + part;
       if (block >= s.x.blocks) break;
       const float* x = row_start(s.x, {row.n, block, row.y});
+      const Vec factor = s.y.data ? load(row_start(s.y, {row.n, block, 0})) : broadcast(1);
       std::uint8_t* out = bytes_of(row_start(s.out, row)) + part * kWidth;
-      for (std::int64_t i = 0; i < s.out.w; ++i) {
-        store_bytes(out + i * kBlockBytes, quantized(load(x + i * kWidth), by, r));
+      if constexpr (kBlockVectors == 1) {
+        const std::int64_t count = s.out.w * static_cast<std::int64_t>(kWidth);
+        s.y.data ? quantize_run<true>(x, out, count, by, r, factor) : quantize_run(x, out, count, by, r);
+      } else {
+        for (std::int64_t i = 0; i < s.out.w; ++i) {
+          store_bytes(out + i * kBlockBytes, quantized(load(x + i * kWidth) * factor, by, r));
+        }
       }
     }
   }
@@ -197,7 +207,7 @@ static void resize_nearest_bytes(const Step& s, int thread, int threads) {
   }
 }
 
-// out in blocks of kWidth floats: scale beta times steps of x.
+// out in blocks of kWidth floats: steps of x times offset, which is their size; a function may end them.
 static void dequantize_blocks(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const IVec zero = every(stored_zero(s, 2));
@@ -207,8 +217,9 @@ static void dequantize_blocks(const Step& s, int thread, int threads) {
         bytes_of(row_start(s.x, {row.n, row.block / kBlockVectors, row.y})) + row.block % kBlockVectors * kWidth;
     float* out = row_start(s.out, row);
     for (std::int64_t i = 0; i < s.out.w; ++i) {
-      store(out + i * kWidth, __builtin_convertvector(load_bytes(x + i * kBlockBytes) - zero, Vec) * s.beta);
+      store(out + i * kWidth, __builtin_convertvector(load_bytes(x + i * kBlockBytes) - zero, Vec) * s.offset);
     }
+    if (s.function != kNoFunction) POWERLAB_BASE_TIER::finish_tile(s, {out, 0, kWidth, 1, s.out.w});
   }
 }
 

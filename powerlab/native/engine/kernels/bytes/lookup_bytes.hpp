@@ -1,10 +1,14 @@
 // Bytes by a table: out = table[x], for bytes as they are stored. The 256 bytes of the table lie in the weights.
 //
-// The leaves below are the only functions with intrinsics. Instruction sets look up 16 bytes (pshufb) or 64 (tbl) at a
-// time: a vector is looked up in each part of the table, and the bits above choose between the results.
+// The leaves below are the only functions with intrinsics. Instruction sets look up in 16 bytes (pshufb), 64 (tbl) or
+// 128 (vpermi2b): a vector is looked up in each part of the table, and the bits above choose between the results. The
+// last is part of AVX512-VBMI, which not all processors have that have the other instructions of these kernels.
 #pragma once
 
 #include "kernels/bytes/words.hpp"
+#if defined(__AVX512BW__)
+#include "tiers/x86_levels.hpp"
+#endif
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -73,8 +77,29 @@ static inline TableVec looked_up(const std::uint8_t* table, TableVec x) {
 }
 #endif
 
+#if defined(__AVX512BW__)
+constexpr std::int64_t kWideBytes = 64;
+
+__attribute__((target("avx512vbmi"))) static void lookup_wide(const std::uint8_t* table, const std::uint8_t* x,
+                                                              std::uint8_t* out, std::int64_t count) {
+  __m512i parts[4];
+  for (int i = 0; i < 4; ++i) parts[i] = _mm512_loadu_si512(table + kWideBytes * i);
+  for (std::int64_t i = 0; i < count; i += kWideBytes) {
+    const __mmask64 inside = count - i < kWideBytes ? (__mmask64{1} << (count - i)) - 1 : ~__mmask64{0};
+    const __m512i at = _mm512_maskz_loadu_epi8(inside, x + i);
+    const __m512i low = _mm512_permutex2var_epi8(parts[0], at, parts[1]);
+    const __m512i high = _mm512_permutex2var_epi8(parts[2], at, parts[3]);
+    _mm512_mask_storeu_epi8(out + i, inside, _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high));
+  }
+}
+#endif
+
 static void lookup_run(const std::uint8_t* table, const std::uint8_t* x, std::uint8_t* out, std::int64_t count) {
   std::int64_t i = 0;
+#if defined(__AVX512BW__)
+  static const bool has_wide = has_avx512_vbmi();
+  if (has_wide) return lookup_wide(table, x, out, count);
+#endif
 #if defined(__AVX2__) || defined(__SSE4_1__) || defined(__aarch64__)
   constexpr std::int64_t kBytes = sizeof(TableVec);
   for (; i + kBytes <= count; i += kBytes) store_table_vec(out + i, looked_up(table, load_table_vec(x + i)));

@@ -22,6 +22,10 @@
 
 #include "kernels/word_tiles.hpp"
 
+namespace powerlab::engine::POWERLAB_BASE_TIER {
+void finish_tile(const Step& s, const OutTile& tile);  // in tiers/tier.cpp: floats as the tier computes them
+}
+
 namespace powerlab::engine::POWERLAB_TIER {
 
 typedef std::int32_t IVec __attribute__((vector_size(4 * kWidth)));
