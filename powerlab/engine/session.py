@@ -316,4 +316,4 @@ def _optimised(asked: _Asked, *, for_cores: bool = True) -> Graph:
         from powerlab.engine.quantization.precisions import in_precision
 
         graph = in_precision(graph, model, asked.precision)
-    return optimise(graph, for_cores=for_cores and asked.precision not in IN_16_BITS)
+    return optimise(graph, for_cores=for_cores, in_16_bits=asked.precision in IN_16_BITS)

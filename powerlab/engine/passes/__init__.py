@@ -138,17 +138,18 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-_FOR_CORES = (
+_FOR_CORES = (keep_image_pads, fuse_norm_clamps)
+"""Passes whose nodes only the processor's kernels know."""
+
+_NOT_IN_16_BITS = (
     look_up_functions,
     move_pixels_as_bytes,
     move_bytes,
     round_as_floats,
-    keep_image_pads,
-    fuse_norm_clamps,
     fuse_conversions,
     fuse_chains,
 )
-"""Passes whose nodes only the processor's kernels know, in float32 and in bytes."""
+"""Passes whose nodes only the processor's kernels know, and no kernel that computes in bfloat16 or float16."""
 
 _FOR_OWN_KERNELS = (
     fuse_l2_norms,
@@ -157,23 +158,26 @@ _FOR_OWN_KERNELS = (
     fuse_functions,
     fuse_multiply_adds,
     *_FOR_CORES,
+    *_NOT_IN_16_BITS,
 )
 """Passes whose nodes stand for no operator of another engine."""
 
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
-def optimise(graph: Graph, *, for_cores: bool = True) -> Graph:
+def optimise(graph: Graph, *, for_cores: bool = True, in_16_bits: bool = False) -> Graph:
     """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
 
     Args:
         graph: as it was loaded.
-        for_cores: whether nodes may be made that only the processor's kernels in float32 and in bytes know.
+        for_cores: whether nodes may be made that only the processor's kernels know.
+        in_16_bits: whether layers are to be computed in bfloat16 or float16.
 
     Raises:
         PowerlabError: the graph needs what the engine cannot do, naming the node, or more memory than there is.
     """
-    return _rewritten(graph, [rewrite for rewrite in PASSES if for_cores or rewrite not in _FOR_CORES])
+    left_out = (*(() if for_cores else _FOR_CORES), *(() if for_cores and not in_16_bits else _NOT_IN_16_BITS))
+    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite not in left_out])
 
 
 def optimise_for_others(graph: Graph) -> Graph:

@@ -240,3 +240,29 @@ def test_steps_in_float16_are_planned_for_a_processor_that_has_it(network):
     assert kernels.count("conv_direct_fp16") >= 3
     assert {"narrow_blocks_fp16", "narrow_rows_fp16", "conv_direct_fp16_f32"} <= set(kernels)
     assert not any("bf16" in kernel for kernel in kernels)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_pads_by_own_pixels_and_norms_between_layers_are_one_step_each(precision, tmp_path):
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("InstanceNormalization", ["c", "scale", "shift"], ["n"]),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("Pad", ["r", "around"], ["p"], mode="reflect"),
+        helper.make_node("Conv", ["p", "v"], ["y"]),
+    ]
+    constants = {
+        "w": normal(0, 64, 64, 1, 1) / np.float32(8),
+        "v": normal(1, 64, 64, 3, 3) / np.float32(24),
+        "scale": np.abs(normal(2, 64)) + np.float32(0.5),
+        "shift": normal(3, 64),
+        "around": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+    }
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx_bytes(nodes, {"x": (1, 64, 20, 21)}, constants=constants))
+    inputs = {"x": normal(4, 1, 64, 20, 21)}
+    session, exact = Session(path, threads=2, precision=precision), Session(path, threads=2).run(inputs)["y"]
+    kernels = [kernel for kernel, _ in session.steps()]
+    assert sum(kernel.startswith("pad_reflect") for kernel in kernels) == 1
+    assert not any(kernel.startswith(("copy", "clamp")) for kernel in kernels)
+    assert np.abs(session.run(inputs)["y"] - exact).max() <= 0.02 * np.abs(exact).max()
