@@ -27,11 +27,11 @@ from powerlab.backends.torch_floats import (
 )
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number, number_or
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Graph, Node
 from powerlab.engine.ops.activation import NO_SLOPE, slope_of
 
 _LARGEST_BYTE = 255
-_MATRIX_AXES, _IMAGE_AXES, _VOLUME_AXES = 2, 4, 5
+_MATRIX_AXES = 2
 _OPERATORS = ("qlinear_pointwise", "qconv2d_pointwise", "qconv3d_pointwise", "qbatch_norm2d")
 
 
@@ -115,7 +115,7 @@ def _conv(torch: Any, node: Node, graph: Graph) -> Operator:
     """
     residual, slope, axes = node.input(4), slope_of(node), len(graph.shape(node.inputs[0]))
     in_floats = bool(node.attributes.get("floats"))
-    if not in_floats and slope == NO_SLOPE and (axes == _IMAGE_AXES or not residual):
+    if not in_floats and slope == NO_SLOPE and (axes == IMAGE_AXES or not residual):
         return _in_bytes(torch, node, graph)
     convolve = _convolving(torch, node, graph, torch.float32)
     add = _counting(torch, node, "y") if residual else None
@@ -133,7 +133,7 @@ def _conv(torch: Any, node: Node, graph: Graph) -> Operator:
 def _in_bytes(torch: Any, node: Node, graph: Graph) -> Operator:
     """Return a layer that makes bytes; oneDNN writes them over those of the residual, or of a copy of it."""
     is_relu = number(node, "low") == 0 and _bounds(node)[1] == _LARGEST_BYTE
-    fuses = is_relu and len(graph.shape(node.inputs[0])) != _VOLUME_AXES
+    fuses = is_relu and len(graph.shape(node.inputs[0])) != VOLUME_AXES
     function = "relu" if fuses else str(node.attributes.get("function", "none"))
     convolve = _convolving(torch, node, graph, torch.uint8, function)
     bound = _unchanged if fuses else _bounding(node)
@@ -176,7 +176,7 @@ def _convolving(torch: Any, node: Node, graph: Graph, kind: Any, function: str =
     if node.input(4) and kind is torch.uint8:
         add, added = ops.qconv2d_pointwise.binary, (number(node, "y_ratio"), int(number(node, "y_zero")), "sum", 1.0)
         return lambda x, y: add(pad(x), *given, y, bias, *windows, *made, *added, *behind)
-    convolve = (ops.qconv3d_pointwise if len(shape) == _VOLUME_AXES else ops.qconv2d_pointwise).default
+    convolve = (ops.qconv3d_pointwise if len(shape) == VOLUME_AXES else ops.qconv2d_pointwise).default
     return lambda x: convolve(pad(x), *given, bias, *windows, *made, *behind)
 
 

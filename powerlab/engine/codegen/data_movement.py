@@ -10,14 +10,12 @@ from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.codegen.views import lower_in_place, sliced
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Node
 from powerlab.engine.program.layout import Layout, planar, shape4
 from powerlab.engine.program.operand import compact_strides
 
 _LEAST_AXES = 3
 """Images, channels, pixels."""
-
-_IMAGE_AXES = 4
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
@@ -71,7 +69,7 @@ def lower_slice(builder: Builder, node: Node) -> None:
     """Lower a Slice: channels of blocks stay in blocks, all else is planar."""
     x, out = (builder.graph.shape(name) for name in (node.inputs[0], node.outputs[0]))
     starts, steps = integers(node, "starts"), integers(node, "steps")
-    channels = len(x) == _IMAGE_AXES and x[0] == out[0] and x[2:] == out[2:] and set(steps) == {1}
+    channels = len(x) == IMAGE_AXES and x[0] == out[0] and x[2:] == out[2:] and set(steps) == {1}
     if channels and builder.lies_in_blocks(node.inputs[0]):
         if builder.keeps_channels(node.inputs[0], node.outputs[0], starts[1]):
             return
@@ -107,7 +105,7 @@ def lower_concat(builder: Builder, node: Node) -> None:
     if in_blocks and joins_blocks(builder.graph, node, builder.tier.vector_width):
         _concat_blocks(builder, node)
         return
-    if axis == 1 and len(shape) == _IMAGE_AXES and all(builder.lies_in_blocks(name) for name in node.inputs):
+    if axis == 1 and len(shape) == IMAGE_AXES and all(builder.lies_in_blocks(name) for name in node.inputs):
         _concat_channels(builder, node)
         return
     if builder.is_whole(node.outputs[0]):

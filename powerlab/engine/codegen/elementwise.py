@@ -9,11 +9,9 @@ import numpy as np
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.program.layout import Layout, divide_up
-
-_IMAGE_AXES = 4
 
 _MOST_ROWS = 64
 """Many enough for any threads to have about as much to do each, and long enough to be worth a call."""
@@ -82,7 +80,7 @@ def _prefers_blocks(builder: Builder, node: Node) -> bool:
     if any(builder.is_planar(name) for name in node.inputs):
         return False
     shape = builder.graph.shape(node.outputs[0])
-    return len(shape) == _IMAGE_AXES and shape[2:] != (1, 1)
+    return len(shape) == IMAGE_AXES and shape[2:] != (1, 1)
 
 
 def _vectors(layout: Layout, width: int) -> Layout:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 
 from powerlab.engine.codegen.attributes import number
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph, Node
 from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.program.layout import shape4
 from powerlab.engine.program.storage import FLOAT_BYTES
@@ -22,7 +22,6 @@ _LEAST_BYTES = 4 << 20
 _ENOUGH = 4
 """Images a thread, of which one more or less that some threads have is little."""
 
-_IMAGE_AXES = 4
 
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
@@ -64,10 +63,10 @@ def _image_by_image(graph: Graph, node: Node) -> bool:
     images = {
         shape4(graph.shape(name))[0] for name in (*node.inputs, *node.outputs) if name not in graph.constants and name
     }
-    if images != {batch_size(graph)} or any(len(graph.shape(name)) > _IMAGE_AXES for name in node.outputs if name):
+    if images != {batch_size(graph)} or any(len(graph.shape(name)) > IMAGE_AXES for name in node.outputs if name):
         return False
     if node.op_type == "Concat":
-        return number(node, "axis") == 1 and len(graph.shape(node.outputs[0])) == _IMAGE_AXES
+        return number(node, "axis") == 1 and len(graph.shape(node.outputs[0])) == IMAGE_AXES
     return node.op_type in _IMAGE_BY_IMAGE
 
 

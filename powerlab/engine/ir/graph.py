@@ -24,6 +24,9 @@ Array = NDArray[Any]
 MAX_AXES = 64
 """numpy's own limit."""
 
+IMAGE_AXES, VOLUME_AXES = 4, 5
+"""Axes of images (images, channels, rows, columns) and of volumes, with planes before the rows."""
+
 
 _NOTHING: frozenset[str] = frozenset()
 

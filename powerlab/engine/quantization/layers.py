@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Graph, Node
 from powerlab.engine.ops.view import FLOAT32
 from powerlab.engine.passes.rewriting import sole_readers
 
@@ -18,7 +18,6 @@ _OTHERS = {"AveragePool", "Concat", "GlobalAveragePool"}
 _FOLLOWERS = {"Clip", "Relu"}
 _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
-_IMAGE_AXES, _VOLUME_AXES = 4, 5
 _MATRIX_AXES = 2
 
 _LEAST_PRODUCTS = 8
@@ -82,7 +81,7 @@ def is_attention(graph: Graph, node: Node) -> bool:
     if node.op_type != "MatMul" or any(name in graph.kept_constants for name in node.inputs):
         return False
     return all(
-        graph.tensors[name].dtype == FLOAT32 and _MATRIX_AXES <= len(graph.shape(name)) <= _IMAGE_AXES
+        graph.tensors[name].dtype == FLOAT32 and _MATRIX_AXES <= len(graph.shape(name)) <= IMAGE_AXES
         for name in node.inputs
     )
 
@@ -90,7 +89,7 @@ def is_attention(graph: Graph, node: Node) -> bool:
 def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
     if any(graph.tensors[name].dtype != FLOAT32 for name in inputs) or not inputs:
         return False
-    one, images = inputs == node.inputs[:1], len(graph.shape(node.outputs[0])) == _IMAGE_AXES
+    one, images = inputs == node.inputs[:1], len(graph.shape(node.outputs[0])) == IMAGE_AXES
     match node.op_type:
         case "Conv":
             found = one
@@ -100,7 +99,7 @@ def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
         case "MatMul":
             found = one and _is_worth_rounding(graph.shape(node.inputs[1]))
         case "Add":
-            volumes = len(graph.shape(node.outputs[0])) == _VOLUME_AXES
+            volumes = len(graph.shape(node.outputs[0])) == VOLUME_AXES
             found = (images or volumes) and len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
         case "BatchNormalization":
             found = images and one and not node.attributes.get("training_mode", 0)

@@ -11,15 +11,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
-from powerlab.engine.ir.graph import Array, Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Array, Graph, Node
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.expand.quantized import expand_quantized
 from powerlab.engine.passes.fold.branches import Branch, merged
 from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
-
-_IMAGE_AXES = 4
 
 
 def prepared_for_quantization(graph: Graph) -> Graph:
@@ -103,7 +101,7 @@ def _merge_branches(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, .
 
 def _branch(node: Node | None, rewriter: Rewriter) -> Branch | None:
     """Return a node as a branch: a convolution of images, or a batch norm by itself."""
-    if node is None or len(rewriter.shape(node.outputs[0])) != _IMAGE_AXES:
+    if node is None or len(rewriter.shape(node.outputs[0])) != IMAGE_AXES:
         return None
     if _is_scale(node, rewriter):
         scale, shift = _scale_and_shift(node, rewriter)

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Node
 from powerlab.engine.program.operand import Element, Operand
 from powerlab.engine.program.program import Tensor
 
 _IN_BLOCKS = ("sub_strided_f32", "max_strided_f32", "min_strided_f32")
 """Kernels that make zeros of zeros, so that what fills up the last block of channels stays a number."""
-
-_IMAGE_AXES = 4
 
 
 def lower_elementwise(builder: Builder, node: Node) -> None:
@@ -32,7 +30,7 @@ def lower_elementwise(builder: Builder, node: Node) -> None:
 def _lie_in_blocks(builder: Builder, node: Node) -> bool:
     """Tell whether all operands are images of one shape in blocks."""
     shape = builder.graph.shape(node.outputs[0])
-    return len(shape) == _IMAGE_AXES and all(
+    return len(shape) == IMAGE_AXES and all(
         builder.is_blocked(name) and builder.graph.shape(name) == shape for name in node.inputs
     )
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from powerlab.engine.ir.graph import IMAGE_AXES
 from powerlab.engine.ops.convolution import conv_windows, transposed_windows
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
-
-_IMAGE_AXES = 4
 
 Steps = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
@@ -58,7 +57,7 @@ def _of_input(view: NodeView, tape: Tape, upstream: str, windows: Windows, group
 def _of_weight(tape: Tape, pair: tuple[str, str], steps: Steps, group: int, kernel: tuple[int, ...]) -> str:
     """Return the gradient of weights: for images by an operator of its own; the arguments are those of volumes."""
     read, made = (tape.shape(name) for name in pair)
-    fill = _IMAGE_AXES - len(read)
+    fill = IMAGE_AXES - len(read)
     if fill < 0:
         return _of_volume_weight(tape, pair, steps, group, kernel)
     images = (tape.reshape(name, (*tape.shape(name)[:2], *(1,) * fill, *tape.shape(name)[2:])) for name in pair)

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from powerlab.engine.ir.graph import IMAGE_AXES
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
 
-_IMAGE_AXES = 4
-
 
 def _in_blocks(view: NodeView, windows: Windows) -> bool:
     """Say whether the engine has an operator for the gradient of a pool: over images, by windows without gaps."""
-    return len(view.shape(0)) == _IMAGE_AXES and set(windows.dilations) == {1}
+    return len(view.shape(0)) == IMAGE_AXES and set(windows.dilations) == {1}
 
 
 def _average(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:

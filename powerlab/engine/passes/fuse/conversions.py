@@ -10,14 +10,12 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph, Node
 from powerlab.engine.ops.activation import ends_in_function, is_linear
 from powerlab.engine.passes.fuse.ends import fuse_ends
 from powerlab.engine.passes.fuse.functions import FUSED
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 from powerlab.engine.program.layout import WORD_BYTES
-
-_IMAGE_AXES = 4
 
 
 def fuse_conversions(graph: Graph) -> Graph:
@@ -40,7 +38,7 @@ def _scaled(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | No
         return None
     x, factors = product.inputs
     shape = rewriter.shape(x)
-    if len(shape) != _IMAGE_AXES or shape[1] <= WORD_BYTES or rewriter.is_constant(factors):
+    if len(shape) != IMAGE_AXES or shape[1] <= WORD_BYTES or rewriter.is_constant(factors):
         return None
     if rewriter.shape(factors) != (*shape[:2], 1, 1) or shape[2:] == (1, 1):
         return None

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from powerlab.engine.ir.graph import Array, Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
-_IMAGE_AXES = 4
 _PRODUCT = "mul_strided_f32"
 _ARITHMETIC = (_PRODUCT, "add_strided_f32")
 
@@ -57,7 +56,7 @@ def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | N
 def _of_channels(node: Node, rewriter: Rewriter) -> tuple[Array, Array] | None:
     """Return factor and summand a channel of a product or sum of a tensor of three axes; None where it is not one."""
     family, shape = node.attributes.get("kernel"), rewriter.shape(node.outputs[0])
-    if family not in _ARITHMETIC or len(shape) != _IMAGE_AXES - 1 or not rewriter.is_constant(node.inputs[1]):
+    if family not in _ARITHMETIC or len(shape) != IMAGE_AXES - 1 or not rewriter.is_constant(node.inputs[1]):
         return None
     values = rewriter.value(node.inputs[1])
     if values.shape not in ((shape[1], 1), (1, shape[1], 1)) or rewriter.shape(node.inputs[0]) != shape:
@@ -78,7 +77,7 @@ def _of_image(node: Node, norm: Node, sole: Sole, rewriter: Rewriter) -> tuple[N
     if view is None or view.op_type != "Reshape" or rewriter.shape(view.inputs[0]) != shape:
         return None
     seen, groups = rewriter.shape(norm.inputs[0]), norm.attributes["groups"]
-    if len(shape) != _IMAGE_AXES or seen[:2] != (shape[0], groups):
+    if len(shape) != IMAGE_AXES or seen[:2] != (shape[0], groups):
         return None
     return Node("GroupNorm", norm.name, (view.inputs[0], *norm.inputs[1:]), node.outputs, norm.attributes), norm, view
 

@@ -15,18 +15,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import derived
-from powerlab.engine.ir.graph import Array, Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Array, Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
 from powerlab.engine.ops.moving import zeros_around_images
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
-from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
+from powerlab.engine.passes.legalize.general_nodes import as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.legalize.volumes import as_images, transposed_as_images
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
-
-_IMAGE_AXES = 4
 
 
 def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
@@ -41,7 +39,7 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         steps = Steps(windows.strides, windows.pads_given, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_strided_f32", steps)
     source, pads = _without_pad(node.inputs[0], windows.pads_given, rewriter)
-    if len(shape) < _IMAGE_AXES:
+    if len(shape) < IMAGE_AXES:
         windows, pads = windows.with_rows(), (0, pads[0], 0, pads[1])
     attributes = {
         "strides": windows.strides,
@@ -50,9 +48,9 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         "group": view.integer("group", 1),
         "clamp": NO_CLAMP,
     }
-    weight = _with_rows(node.inputs[1], rewriter) if len(shape) < _IMAGE_AXES else node.inputs[1]
+    weight = _with_rows(node.inputs[1], rewriter) if len(shape) < IMAGE_AXES else node.inputs[1]
     operands = (weight, node.input(2), "")
-    if len(shape) == _IMAGE_AXES:
+    if len(shape) == IMAGE_AXES:
         return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
     return _of_row(view, rewriter, source, Node("FusedConv", node.name, operands, node.outputs, attributes))
 
@@ -76,18 +74,18 @@ def _is_general(view: NodeView) -> bool:
     if len(view.shape(0)) > VOLUME_AXES:
         view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes up to three")
     computed = any(view.has(index) and view.values[index] is None for index in (1, 2))
-    return len(view.shape(0)) > _IMAGE_AXES or computed or view.values[0] is not None
+    return len(view.shape(0)) > IMAGE_AXES or computed or view.values[0] is not None
 
 
 def _is_moving(view: NodeView) -> bool:
     """Say whether a convolution of computed images has computed weights that kernels in blocks take."""
-    return view.values[0] is None and view.values[1] is None and len(view.shape(0)) <= _IMAGE_AXES
+    return view.values[0] is None and view.values[1] is None and len(view.shape(0)) <= IMAGE_AXES
 
 
 def _moving(view: NodeView, rewriter: Rewriter, operator: str, steps: Steps) -> Sequence[Node]:
     """Return a convolution whose weights change; of a row of pixels as one of an image of one row."""
     node, output, axes = view.node, view.node.outputs[0], len(steps.strides)
-    fill = _IMAGE_AXES - 2 - axes
+    fill = IMAGE_AXES - 2 - axes
     before, after = steps.pads[:axes], steps.pads[axes:]
     attributes: dict[str, object] = {
         "strides": (*(1,) * fill, *steps.strides),
@@ -177,7 +175,7 @@ def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
             return found
         steps = Steps(windows.strides, windows.pads, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
-    fill = (1,) * (_IMAGE_AXES - len(shape))
+    fill = (1,) * (IMAGE_AXES - len(shape))
     kernel, strides, dilations = (*fill, *windows.kernel), (*fill, *windows.strides), (*fill, *windows.dilations)
     image, size = (*fill, *shape[2:]), (*fill, *windows.size)
     cut = (*(0 for _ in fill), *windows.pads)
@@ -195,7 +193,7 @@ def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     attributes = {"strides": strides, "dilations": dilations, "group": group, "clamp": NO_CLAMP}
     operator = "FusedConv" if convolves else "FusedConvTranspose"
     attributes["pads"] = (*before, *after) if convolves else cut
-    if len(shape) == _IMAGE_AXES:
+    if len(shape) == IMAGE_AXES:
         return [Node(operator, node.name, (node.inputs[0], *operands), node.outputs, attributes)]
     return _of_row(view, rewriter, node.inputs[0], Node(operator, node.name, operands, node.outputs, attributes))
 

@@ -9,12 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import VOLUME_AXES, Node
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter
-
-VOLUME_AXES = 5
-"""Images, channels, planes, rows and columns."""
 
 
 def general(name: str, kernel: str, inputs: Sequence[str], output: str, **fields: float) -> Node:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph, Node
 from powerlab.engine.ops.moving import pad_mode, pixels_around_images
 from powerlab.engine.ops.view import FLOAT32, NodeView
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
-
-_IMAGE_AXES = 4
 
 
 def _pad(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
@@ -21,7 +19,7 @@ def _pad(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     if "before" in node.attributes or view.dtype(0) != FLOAT32 or (pads := pixels_around_images(view)) is None:
         return None
     attributes, x, output = {"pads": pads, "mode": pad_mode(view)}, node.inputs[0], node.outputs[0]
-    if len(shape) == _IMAGE_AXES:
+    if len(shape) == IMAGE_AXES:
         return [Node("ImagePad", node.name, (x,), (output,), attributes)]
     row, made = (
         rewriter.tensor(f"{name}.image", (*sizes[:2], 1, sizes[2]))

@@ -10,19 +10,17 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Graph, Node
 from powerlab.engine.ops.convolution import image_shape
 from powerlab.engine.ops.pooling import lp_power, pool_windows
 from powerlab.engine.ops.reducing import reduced_axes
 from powerlab.engine.ops.view import FLOAT32, NodeView
 from powerlab.engine.ops.windows import Windows
-from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
+from powerlab.engine.passes.legalize.general_nodes import as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
 _KINDS = {"AveragePool": "average", "GlobalLpPool": "lp", "GlobalMaxPool": "max", "LpPool": "lp", "MaxPool": "max"}
-
-_IMAGE_AXES = 4
 
 
 class _Stage(Struct, frozen=True, kw_only=True):
@@ -159,7 +157,7 @@ def _global_average(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None
 def _reduce_mean(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     """Average the pixels of images; the axes of sequences, and all others, are left to Reduce."""
     shape = view.shape(0)
-    if len(shape) < _IMAGE_AXES or view.dtype(0) != FLOAT32 or reduced_axes(view) != tuple(range(2, len(shape))):
+    if len(shape) < IMAGE_AXES or view.dtype(0) != FLOAT32 or reduced_axes(view) != tuple(range(2, len(shape))):
         return None
     return _average_of(view, rewriter, shape)
 

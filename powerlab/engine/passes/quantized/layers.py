@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from powerlab.engine.ir.graph import Array, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Array, Node
 from powerlab.engine.ops.moving import concat_axis
 from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.resizing import resizing, whole_factors
 from powerlab.engine.ops.view import NodeView
-from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
+from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
 from powerlab.engine.program.layout import BYTE_BLOCK
 

@@ -9,15 +9,13 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph, Node
 from powerlab.engine.ops.moving import concat_axis, slices, split_axis, split_sizes
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.quantized.scales import byte_steps, whole_range
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
-
-_IMAGE_AXES = 4
 
 
 class _Bytes(NamedTuple):
@@ -61,7 +59,7 @@ class _Moves:
         yield node
         match node.op_type:
             case "Dequantize":
-                if len(self._graph.shape(node.outputs[0])) == _IMAGE_AXES:
+                if len(self._graph.shape(node.outputs[0])) == IMAGE_AXES:
                     self._known[node.outputs[0]] = _bytes(node.inputs[0], node)
             case "Concat":
                 if self._known.keys() >= set(node.inputs) and concat_axis(NodeView.of(self._graph, node)) == 1:

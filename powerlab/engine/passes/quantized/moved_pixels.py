@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph, Node
 from powerlab.engine.ops.moving import pad_mode, pixels_around_images
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.ops.resizing import resizing, whole_factors
@@ -14,8 +14,6 @@ from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.quantized.scales import byte_steps, whole_range
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
-
-_IMAGE_AXES = 4
 
 _Move = tuple[str, dict[str, object]]
 """The operator on bytes that moves pixels as one on floats does, and what it is told of the move."""
@@ -44,7 +42,7 @@ def _moves_before(node: Node, graph: Graph, sole: Sole) -> Iterator[tuple[Node, 
 
 def _move(view: NodeView) -> _Move | None:
     match view.node.op_type:
-        case "Pad" if len(view.shape(0)) == _IMAGE_AXES and (pads := pixels_around_images(view)) is not None:
+        case "Pad" if len(view.shape(0)) == IMAGE_AXES and (pads := pixels_around_images(view)) is not None:
             return "QuantPad", {"pads": pads, "mode": pad_mode(view)}
         case "Resize" if (factors := whole_factors(resizing(view))) is not None:
             return "QuantResize", {"factors": factors}

@@ -6,16 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.graph import VOLUME_AXES, Graph, Node
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.passes.quantized.scales import Scale, tensor_scale
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
-
-IMAGE_AXES = 4
-"""Images, channels, rows, columns."""
-
-VOLUME_AXES = 5
-"""The same of volumes, with planes before the rows: a tensor of bytes has no more."""
 
 
 @dataclass(slots=True)

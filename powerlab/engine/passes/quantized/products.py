@@ -8,12 +8,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.ir.constants import value_of
-from powerlab.engine.ir.graph import Array, Node
+from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Array, Node
 from powerlab.engine.ops.convolution import conv_windows
 from powerlab.engine.ops.moving import zeros_around_images
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows, planes_seen
-from powerlab.engine.passes.quantized.network import IMAGE_AXES, VOLUME_AXES, Network
+from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
 from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
 
