@@ -26,7 +26,18 @@ _ENOUGH = 4
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
 _IMAGE_BY_IMAGE = frozenset(
-    {"Chain", "FusedConv", "FusedConvTranspose", "Interpolate", "LRN", "Resize", *_POOLS, *_ELEMENT_WISE, *QUANTIZED}
+    {
+        "Chain",
+        "FusedConv",
+        "FusedConvTranspose",
+        "ImagePad",
+        "Interpolate",
+        "LRN",
+        "Resize",
+        *_POOLS,
+        *_ELEMENT_WISE,
+        *QUANTIZED,
+    }
 )
 """Operators that treat every image alike and by itself."""
 
