@@ -21,7 +21,7 @@ template <bool kReflected>
 static void pad_image(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t pixel = s.x.pixel;
-  const std::size_t pixel_bytes = static_cast<std::size_t>(pixel) * sizeof(float);
+  const size_t pixel_bytes = static_cast<size_t>(pixel) * sizeof(float);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row r = row_of(unit, s.out);
     const float* x = row_start(s.x, {r.n, r.block, pixel_inside<kReflected>(static_cast<int>(r.y) - s.pad_top, s.x.h)});
@@ -30,7 +30,7 @@ static void pad_image(const Step& s, int thread, int threads) {
       memcpy(out + at * pixel, x + pixel_inside<kReflected>(at - s.pad_left, s.x.w) * pixel, pixel_bytes);
     };
     for (int at = 0; at < s.pad_left; ++at) put(at);
-    memcpy(out + s.pad_left * pixel, x, pixel_bytes * static_cast<std::size_t>(s.x.w));
+    memcpy(out + s.pad_left * pixel, x, pixel_bytes * static_cast<size_t>(s.x.w));
     for (int at = s.pad_left + s.x.w; at < s.out.w; ++at) put(at);
   }
 }

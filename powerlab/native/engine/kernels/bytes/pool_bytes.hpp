@@ -19,7 +19,7 @@ static inline ByteSpan byte_window(std::int64_t at, int stride, int pad, int ker
 static void pool_max_bytes(const Step& s, int thread, int threads) {
   // Copied, for the bytes that are stored could be the step's own as far as a compiler can tell.
   const int stride = s.stride_w, pad = s.pad_left, kernel = s.kernel_w, width = s.x.w, columns = s.out.w;
-  const std::ptrdiff_t row_bytes = s.x.row * static_cast<std::ptrdiff_t>(sizeof(float));
+  const std::int64_t row_bytes = s.x.row * std::int64_t{sizeof(float)};
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row r = row_of(unit, s.out);
