@@ -257,6 +257,23 @@ def test_what_is_joined_is_computed_in_its_place(joined, images, copied, half):
     assert len(moves) == copied + (0 if whole else 2)
 
 
+def turned(*shape):
+    order = [*range(1, len(shape), 2), *range(0, len(shape), 2)]
+    return load_bytes(onnx_bytes([helper.make_node("Transpose", ["x"], ["y"], perm=order)], {"x": shape}))
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_moves_along_many_axes_are_several(half):
+    """A kernel goes along five: by a dispatch for each place along the two shortest."""
+    model = compared(turned(3, 4, 2, 5, 3, 2, 3), half=half, tolerance=2e-3 if half else TOLERANCE)
+    assert [kernel.split("_")[0] for kernel, _ in model.steps()].count("strided") == 4
+
+
+def test_moves_along_many_long_axes_are_refused():
+    with pytest.raises(PowerlabError, match="moves along 8 axes, and on a GPU the engine does along 5"):
+        compared(turned(*(5,) * 8))
+
+
 def test_what_is_stored_in_16_bits_is_near():
     compared(graph_of("conv"), tolerance=2e-3, half=True)
 

@@ -32,11 +32,16 @@ _MOST_OPERANDS = 3
 
 _AXES = 5
 
+_MOST_PIECES = 64
+"""Dispatches that a move along more axes than a kernel takes may be."""
+
 
 def emit_strided(
     builder: Builder, label: str | Node, operation: str, out: Operand, operands: tuple[Operand, ...]
 ) -> None:
     """Append a dispatch that makes every element of ``out``; its one to three operands broadcast to its sizes.
+
+    Of more axes than a kernel takes the shortest are gone along by a dispatch for each place.
 
     Raises:
         PowerlabError: the operands have more axes than a kernel takes, after neighbours are joined.
@@ -45,10 +50,16 @@ def emit_strided(
     views = joined([out, *(one.broadcast(out.sizes) for one in filled)])
     sizes = views[0].sizes
     axes = len(sizes)
-    if axes > _AXES:
+    if math.prod(sorted(sizes)[: max(0, axes - _AXES)]) > _MOST_PIECES:
         raise PowerlabError(
             f"{label} moves along {axes} axes, and on a GPU the engine does along {_AXES}; use the cpu."
         )
+    if axes > _AXES:
+        shortest = sizes.index(min(sizes))
+        for place in range(sizes[shortest]):
+            made, *rest = (one.sliced(shortest, place, 1) for one in views)
+            emit_strided(builder, label, operation, made, tuple(rest))
+        return
     fill = _AXES - axes
     count = math.prod(sizes)
     builder.emit_flat(
