@@ -27,7 +27,8 @@ def find_joins(graph: Graph, element_bytes: int, alignment_bytes: int) -> dict[s
     joins: dict[str, Join] = {}
     for node in graph.nodes:
         shape = graph.shape(node.outputs[0])
-        if node.op_type != "Concat" or len(shape) != _IMAGE_AXES or shape[0] != 1 or number(node, "axis") % 4 != 1:
+        axis = number(node, "axis") % len(shape) if node.op_type == "Concat" else 0
+        if axis != 1 or len(shape) < _IMAGE_AXES or shape[0] != 1:
             continue
         first = 0
         for name in node.inputs:
