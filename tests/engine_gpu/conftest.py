@@ -35,6 +35,7 @@ UNDER_LAYERS = (
         "test_networks",
     ),
     *("test_operators", "test_products", "test_random_networks", "test_training", "test_transposed", "test_validation"),
+    "test_volumes",
 )
 """Modules that compute in this process under Vulkan's validation layers, which must have nothing to say."""
 

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 
 import numpy as np
+from volume_networks import video_network
 
 from powerlab.cli.commands.doctor.report import _gpus
 from powerlab.domain.workload import Processor
@@ -28,6 +29,19 @@ def test_every_layer_is_repeated_on_the_gpu():
         begin, end = (np.frombuffer(one, "<i8") for one in (found.start_ns, found.end_ns))
         assert (end > begin).all()
     bench.close()
+
+
+def test_layers_over_volumes_are_listed_with_their_work(tmp_path):
+    path = tmp_path / "video.onnx"
+    path.write_bytes(video_network(np.random.default_rng(1)))
+    load = LoadLayers(model=str(path), batch_size=1, threads=1, sysroot="/", seed=0, processor=Processor.GPU)
+    with closing(Bench()) as bench:
+        steps = bench.answer(load)
+        own = [flops for kernel, flops in zip(steps.kernels, steps.flops, strict=True) if kernel.startswith("volume")]
+        assert sum(own) > 0.9 * sum(steps.flops) > 1e7
+        found = bench.answer(RepeatStep(step=1, duration_s=0.02, margin_s=0.0))
+        begin, end = (np.frombuffer(one, "<i8") for one in (found.start_ns, found.end_ns))
+        assert (end > begin).all()
 
 
 def test_layers_of_a_step_of_training_are_repeated_on_the_gpu():

@@ -15,6 +15,8 @@ from test_attention import graph_of as attention_of
 from test_bytes import check
 from test_methods import graph_of
 from test_operators import sum_of_layers
+from test_volumes import WINDOWS
+from test_volumes import graph_of as volume_of
 
 from engine_native.quantized_graphs import Quantized
 from powerlab.engine import Session
@@ -81,6 +83,22 @@ def test_convolutions_of_16_bits(target, tiles, window, kernel):
     chosen = method(target, tiles, kernel)
     model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda *_: chosen)
     assert f"{kernel}_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("tiles", TILES)
+@pytest.mark.parametrize("window", ["all around", "strides", "dilations", "one pixel in two"])
+@pytest.mark.parametrize("channels", [(9, 21), (16, 24), (64, 8)])
+def test_convolutions_over_volumes_of_16_bits(target, tiles, window, channels, kernel):
+    graph = volume_of(WINDOWS[window], channels, residual=True)
+    model = compared(graph, tolerance=TOLERANCE, half=True, choose=lambda *_: method(target, tiles, kernel))
+    assert f"volume_{kernel}_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_winograd_over_volumes_by_matrices(target, kernel):
+    chosen = method(target, "wide", kernel, winograd=2)
+    compared(volume_of(WINDOWS["all around"], (32, 24)), tolerance=4e-3, half=True, choose=lambda *_: chosen)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

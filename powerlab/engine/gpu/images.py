@@ -9,12 +9,13 @@ from msgspec import Struct
 
 
 class Image(Struct, frozen=True):
-    """A shape as images in blocks see it."""
+    """A shape as images in blocks see it; as volumes, which have ``planes``, one after another."""
 
     images: int
     channels: int
     height: int
     width: int
+    planes: int = 1
 
     @property
     def blocks(self) -> int:
@@ -24,7 +25,7 @@ class Image(Struct, frozen=True):
     @property
     def pixels(self) -> int:
         """Return the pixels of an image."""
-        return self.height * self.width
+        return self.planes * self.height * self.width
 
     @property
     def vectors(self) -> int:
@@ -43,3 +44,9 @@ def image_of(shape: Sequence[int]) -> Image:
         return Image(1, math.prod(shape), 1, 1)
     images, channels, *rest = shape
     return Image(images, channels, math.prod(rest[:-1]), rest[-1] if rest else 1)
+
+
+def volume_of(shape: Sequence[int]) -> Image:
+    """Return the shape (N, C, planes, rows, columns) as volumes: in memory they lie as :func:`image_of` says."""
+    images, channels, planes, height, width = shape
+    return Image(images, channels, height, width, planes)

@@ -59,6 +59,7 @@ from powerlab.engine.gpu.lowering.rows import (
 )
 from powerlab.engine.gpu.lowering.training import TRAINING
 from powerlab.engine.gpu.lowering.transposed import lower_conv_transpose
+from powerlab.engine.gpu.lowering.volume import lower_conv_volume
 from powerlab.engine.gpu.picking import place_views, reads_places
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
@@ -79,6 +80,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "FusedConvTranspose": lower_conv_transpose,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_recurrent,
+    "FusedVolumeConv": lower_conv_volume,
     "Gather": lower_gather,
     "GlobalAveragePool": lower_global_average_pool,
     "GroupNorm": lower_group_norm,

@@ -14,23 +14,38 @@ Places = tuple[Storage, Storage, Storage | None]
 """Result, image, and what is added to the result or None, all in blocks."""
 
 
+class AcrossPlanes(Struct, frozen=True, kw_only=True):
+    """How a convolution moves over the planes of a volume."""
+
+    kernel: int
+    stride: int = 1
+    pad: int = 0
+    dilation: int = 1
+
+
 class Window(Struct, frozen=True, kw_only=True):
-    """How a convolution moves over its image: rows, then columns."""
+    """How a convolution moves over its image: rows, then columns; over a volume also across planes."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
     pads: tuple[int, int] = (0, 0)
     dilations: tuple[int, int] = (1, 1)
+    across: AcrossPlanes | None = None
+
+    @property
+    def planes(self) -> int:
+        """Return the planes of a window."""
+        return 1 if self.across is None else self.across.kernel
 
     @property
     def taps(self) -> int:
         """Return the pixels of a window."""
-        return self.kernel[0] * self.kernel[1]
+        return self.planes * self.kernel[0] * self.kernel[1]
 
     @property
     def is_point(self) -> bool:
         """Tell whether each pixel of the result is of one pixel, that at the same place."""
-        return self.kernel == self.strides == (1, 1) and self.pads == (0, 0)
+        return self.across is None and self.kernel == self.strides == (1, 1) and self.pads == (0, 0)
 
 
 class Convolution(Struct, frozen=True, kw_only=True):
@@ -62,10 +77,13 @@ class Convolution(Struct, frozen=True, kw_only=True):
 
 
 def shape_of(x: Image, made: Image, window: Window, *, groups: int, residual: bool) -> ConvShape:
-    """Return all that a choice may depend on."""
+    """Return all that a choice may depend on: over volumes that of the convolution over images with the same sums.
+
+    Of those there is one a plane that is made, with the channels of all planes that a window sees.
+    """
     return ConvShape(
-        images=x.images,
-        inputs=x.channels,
+        images=x.images * made.planes,
+        inputs=x.channels * window.planes,
         outputs=made.channels,
         groups=groups,
         kernel=window.kernel,
@@ -81,4 +99,8 @@ def shape_of(x: Image, made: Image, window: Window, *, groups: int, residual: bo
 def geometry(x: Image, made: Image, window: Window) -> tuple[int, ...]:
     """Return sizes and window in the order of ``shaders/window.glsl``, without groups and blocks."""
     sizes = (made.images, x.height, x.width, made.height, made.width)
-    return (*sizes, *window.kernel, *window.strides, *window.pads, *window.dilations)
+    moves = (*sizes, *window.kernel, *window.strides, *window.pads, *window.dilations)
+    across = window.across
+    if across is None:
+        return moves
+    return (*moves, x.planes, made.planes, across.kernel, across.stride, across.pad, across.dilation)

@@ -13,6 +13,9 @@ from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
+VOLUME = "volume"
+"""How the names of kernels begin that move over volumes."""
+
 
 def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
     """Append one implicit matrix product, and what adds its parts where there are several; groups fill whole blocks."""
@@ -29,7 +32,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
     cut = method.parts > 1
     sums = builder.room(4 * vectors * method.parts, 4) if cut else out
     builder.emit(
-        method.kernel,
+        method.kernel if conv.window.across is None else f"{VOLUME}_{method.kernel}",
         node,
         (
             *(sums, source, weights, biases),
@@ -90,4 +93,5 @@ def _is_inside(conv: Convolution) -> bool:
     x, made, window = conv.x, conv.made, conv.window
     down, across = window.strides
     fits = (made.height - 1) * down < x.height and (made.width - 1) * across < x.width
-    return window.kernel == (1, 1) and window.pads == (0, 0) and fits
+    inside = window.across is None or window.across.pad == 0
+    return window.taps == 1 and window.pads == (0, 0) and fits and inside

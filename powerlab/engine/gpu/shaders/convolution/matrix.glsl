@@ -49,10 +49,10 @@ shared uvec4 staged[ROOM > RESULT_ROOM ? ROOM : RESULT_ROOM];
 
 // Two blocks of a pixel.
 uvec4 find_value(ivec4 corner, int k, int e, int end, out bvec2 inside) {
-  const int more = e / TILE_PIXELS * 2, at = k + more, in_size = p.in_h * p.in_w;
+  const int more = e / TILE_PIXELS * 2, at = k + more, in_size = IN_SIZE;
   int place[2];
   if (POINT) {
-    const int pixel = corner.x + corner.y * p.in_w + corner.z;
+    const int pixel = FIRST_PIXEL(corner);
     inside = bvec2(at < end, at + 1 < end);
     place[0] = pixel + (inside[0] ? at * in_size : 0);
     place[1] = pixel + (inside[1] ? (at + 1) * in_size : 0);
