@@ -36,6 +36,8 @@ WINDOWS = {
     "dilations": ((2, 3, 2), {"dilations": [3, 2, 1], "pads": [2, 1, 0, 1, 2, 1]}),
     "unlike pads": ((3, 2, 3), {"pads": [2, 0, 1, 0, 1, 2]}),
     "one pixel in two": ((1, 1, 1), {"strides": [2, 2, 2]}),
+    "one pixel, or none": ((1, 1, 1), {"strides": [2, 2, 2], "pads": [1, 0, 0, 2, 0, 0]}),
+    "one pixel of each plane": ((2, 1, 1), {"strides": [2, 1, 2]}),
 }
 """kernel, and how it moves"""
 
