@@ -27,6 +27,7 @@ UNDER_LAYERS = (
     *(
         "test_as_gpu",
         "test_attention",
+        "test_byte_volumes",
         "test_bytes",
         "test_gradients",
         "test_low_precisions",

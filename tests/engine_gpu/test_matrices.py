@@ -12,6 +12,7 @@ from engine_models import load_bytes, onnx_bytes
 from msgspec.structs import replace
 from onnx import helper
 from test_attention import graph_of as attention_of
+from test_byte_volumes import IN_BYTES, in_bytes, whole_numbers  # noqa: F401 - a fixture
 from test_bytes import check
 from test_methods import graph_of
 from test_operators import sum_of_layers
@@ -135,6 +136,13 @@ def test_bytes_are_those_of_integers():
     y = net.conv(y, 96, (3, 3), pads=(2, 2, 2, 2), group=4, dilations=(2, 2))
     kernels = check(net, net.floats(net.conv(y, 18, (2, 2), strides=(2, 2))))
     assert kernels.count("quant_matrix_fp32") >= 4
+
+
+@pytest.mark.usefixtures("as_gpu", "whole_numbers")
+@pytest.mark.parametrize("window", IN_BYTES)
+def test_bytes_over_volumes_are_the_processor_s(window):
+    model = compared(in_bytes(volume_of(WINDOWS[window], (9, 40), residual=True)), tolerance=1e-6)
+    assert "volume_quant_matrix_fp32" in [kernel for kernel, _ in model.steps()]
 
 
 @pytest.mark.usefixtures("as_gpu")

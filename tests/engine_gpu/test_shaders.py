@@ -38,4 +38,7 @@ def test_shaders_for_a_newer_compiler_are_those_that_were_compiled():
         "matrix_half",
         "product_matrix_half",
         "quant_matrix",
+        "volume_matrix_direct_half",
+        "volume_matrix_half",
+        "volume_quant_matrix",
     ]

@@ -36,7 +36,7 @@ from powerlab.engine.gpu.lowering.pointwise import (
 )
 from powerlab.engine.gpu.lowering.pools import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.gpu.lowering.product import lower_product
-from powerlab.engine.gpu.lowering.quantized.convolution import lower_quantized_conv
+from powerlab.engine.gpu.lowering.quantized.convolution import lower_quantized_conv, lower_quantized_volume_conv
 from powerlab.engine.gpu.lowering.quantized.images import (
     lower_dequantize,
     lower_quantize,
@@ -99,6 +99,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "QuantResize": lower_quantized_resize,
     "QuantScale": lower_quantized_scale,
     "QuantView": lower_quantized_view,
+    "QuantVolumeConv": lower_quantized_volume_conv,
     "Quantize": lower_quantize,
     "Recurrence": lower_recurrent,
     "Reduce": lower_reduce,

@@ -37,6 +37,10 @@ class Window(Struct, frozen=True, kw_only=True):
         """Return the planes of a window."""
         return 1 if self.across is None else self.across.kernel
 
+    def kernel_of(self, name: str) -> str:
+        """Return the name of a kernel over images, or of its variant over volumes."""
+        return name if self.across is None else f"volume_{name}"
+
     @property
     def taps(self) -> int:
         """Return the pixels of a window."""

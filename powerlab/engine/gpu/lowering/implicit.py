@@ -13,9 +13,6 @@ from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
-VOLUME = "volume"
-"""How the names of kernels begin that move over volumes."""
-
 
 def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
     """Append one implicit matrix product, and what adds its parts where there are several; groups fill whole blocks."""
@@ -32,7 +29,7 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
     cut = method.parts > 1
     sums = builder.room(4 * vectors * method.parts, 4) if cut else out
     builder.emit(
-        method.kernel if conv.window.across is None else f"{VOLUME}_{method.kernel}",
+        conv.window.kernel_of(method.kernel),
         node,
         (
             *(sums, source, weights, biases),

@@ -10,7 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.gpu.activations import Finish, finish_of
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.images import volume_of
+from powerlab.engine.gpu.images import Image, volume_of
 from powerlab.engine.gpu.lowering.convolved import AcrossPlanes, Convolution, Places, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
 from powerlab.engine.gpu.lowering.weights import KnownWeights
@@ -44,6 +44,31 @@ def emit_conv_volume(builder: Builder, node: Node, places: Places, finish: Finis
         PowerlabError: the volume has more planes or rows than the kernels count.
     """
     x, made = (volume_of(builder.graph.shape(name)) for name in (node.inputs[0], node.outputs[0]))
+    weights = builder.graph.kept_constants[node.inputs[1]]
+    outputs, inputs, planes, rows, columns = weights.shape
+    flat = (outputs, inputs, planes * rows, columns)  # taps in the order in which kernels take them
+    bias = builder.graph.constants[node.input(2)] if node.input(2) else np.zeros(outputs, np.float32)
+    conv = Convolution(
+        x=x,
+        made=made,
+        window=volume_window(node, x, (planes, rows, columns)),
+        weights=KnownWeights(derived(weights, flat, partial(np.reshape, shape=flat)), bias),
+        finish=finish,
+    )
+    emit_conv(builder, node, places, conv)
+
+
+def volume_window(node: Node, x: Image, kernel: tuple[int, int, int]) -> Window:
+    """Return how a convolution moves over a volume.
+
+    Args:
+        node: has its strides, pads and dilations, planes before rows before columns.
+        x: the volume.
+        kernel: planes, rows and columns.
+
+    Raises:
+        PowerlabError: the volume has more planes or rows than the kernels count.
+    """
     (stride, *strides), (pad, *pads), (dilation, *dilations) = (
         integers(node, name)[:3] for name in ("strides", "pads", "dilations")
     )
@@ -52,21 +77,11 @@ def emit_conv_volume(builder: Builder, node: Node, places: Places, finish: Finis
             f"{node} convolves a volume of {x.planes} planes of {x.height} rows, and on a GPU the engine does up to "
             f"{_MOST_PLACES} of each with their padding; use the device cpu."
         )
-    weights = builder.graph.kept_constants[node.inputs[1]]
-    outputs, inputs, planes, rows, columns = weights.shape
-    flat = (outputs, inputs, planes * rows, columns)  # taps in the order in which kernels take them
-    bias = builder.graph.constants[node.input(2)] if node.input(2) else np.zeros(outputs, np.float32)
-    conv = Convolution(
-        x=x,
-        made=made,
-        window=Window(
-            kernel=(rows, columns),
-            strides=(strides[0], strides[1]),
-            pads=(pads[0], pads[1]),
-            dilations=(dilations[0], dilations[1]),
-            across=AcrossPlanes(kernel=planes, stride=stride, pad=pad, dilation=dilation),
-        ),
-        weights=KnownWeights(derived(weights, flat, partial(np.reshape, shape=flat)), bias),
-        finish=finish,
+    planes, rows, columns = kernel
+    return Window(
+        kernel=(rows, columns),
+        strides=(strides[0], strides[1]),
+        pads=(pads[0], pads[1]),
+        dilations=(dilations[0], dilations[1]),
+        across=AcrossPlanes(kernel=planes, stride=stride, pad=pad, dilation=dilation),
     )
-    emit_conv(builder, node, places, conv)

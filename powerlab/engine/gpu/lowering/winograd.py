@@ -35,13 +35,11 @@ def emit_winograd(builder: Builder, node: Node, places: Places, conv: Convolutio
     """
     x, made, tile, weights = conv.x, conv.made, method.winograd, cast("KnownWeights", conv.weights)
     positions, (down, across) = (tile + _TAPS - 1) ** 2, (-(-side // tile) for side in (made.height, made.width))
-    is_volume = conv.window.across is not None
-    transformed, products = (_tiles_of(one, positions, down * across, is_volume=is_volume) for one in (x, made))
+    transformed, products = (_tiles_of(one, positions, down * across, conv.window) for one in (x, made))
     before, after = builder.room(4 * transformed.vectors), builder.room(4 * products.vectors)
     out, source, residual = places
-    first, last = ("volume_winograd_in", "volume_winograd_out") if is_volume else ("winograd_in", "winograd_out")
     builder.emit_flat(
-        first,
+        conv.window.kernel_of("winograd_in"),
         node,
         (before, source),
         transformed.vectors // positions,
@@ -64,7 +62,7 @@ def emit_winograd(builder: Builder, node: Node, places: Places, conv: Convolutio
     function, numbers = conv.finish
     shifts = weights.biases(builder, node, 1, made.blocks)
     builder.emit_flat(
-        last,
+        conv.window.kernel_of("winograd_out"),
         node,
         (out, after, shifts, residual or after),
         products.vectors // positions,
@@ -73,12 +71,12 @@ def emit_winograd(builder: Builder, node: Node, places: Places, conv: Convolutio
     )
 
 
-def _tiles_of(image: Image, positions: int, tiles: int, *, is_volume: bool) -> Image:
+def _tiles_of(image: Image, positions: int, tiles: int, window: Window) -> Image:
     """Return the products of images of so many tiles, or of volumes with so many a plane, as images."""
     channels = positions * 4 * image.blocks
-    if is_volume:
-        return Image(image.images, channels, image.planes, tiles)
-    return Image(1, channels, 1, image.images * tiles)
+    if window.across is None:
+        return Image(1, channels, 1, image.images * tiles)
+    return Image(image.images, channels, image.planes, tiles)
 
 
 def _planes(image: Image, window: Window) -> tuple[int, ...]:

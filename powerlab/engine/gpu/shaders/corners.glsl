@@ -19,7 +19,7 @@ shared ivec4 corners[TILE_PIXELS];
 #ifdef VOLUME
 #define PLANE(corner) (corner.y >> 16)
 #define ROW(corner) (corner.y << 16 >> 16)
-#define FIRST_PIXEL(corner) (corner.x + (PLANE(corner) * p.in_h + ROW(corner)) * p.in_w + corner.z)
+#define FIRST_PIXEL(corner) (corner.x + LINE(PLANE(corner), ROW(corner)) * p.in_w + corner.z)
 #define FIRST_ROW(row) first_row(row)
 
 // Where the window of a pixel begins, whose row is counted over all planes.
@@ -54,7 +54,7 @@ int place_in_tap(ivec4 corner, int at, int more, out bool inside) {
   const int z = PLANE(corner) + tap_plane * p.dilation_d, tap_row = line - tap_plane * p.kernel_h;
   const int y = ROW(corner) + tap_row * p.dilation_h, x_at = corner.z + (tap - line * p.kernel_w) * p.dilation_w;
   inside = tap_plane < p.kernel_d && uint(z) < uint(p.in_d) && uint(y) < uint(p.in_h) && uint(x_at) < uint(p.in_w);
-  return corner.x + (inside ? (at + more - tap * p.in_blocks) * IN_SIZE + (z * p.in_h + y) * p.in_w + x_at : 0);
+  return corner.x + (inside ? (at + more - tap * p.in_blocks) * IN_SIZE + LINE(z, y) * p.in_w + x_at : 0);
 #else
   const int tap = quotient(at, p.in_blocks), tap_row = quotient(tap, p.kernel_w);
   const int y = corner.y + tap_row * p.dilation_h, x_at = corner.z + (tap - tap_row * p.kernel_w) * p.dilation_w;

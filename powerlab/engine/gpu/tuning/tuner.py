@@ -19,7 +19,7 @@ from powerlab.engine.gpu.tuning.timing import rounds, that_run, turn_ns
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.tuning.tuner import winner
 
-_TUNED = ("FusedConv", "FusedGemm", "FusedVolumeConv", "QuantConv")
+_TUNED = ("FusedConv", "FusedGemm", "FusedVolumeConv", "QuantConv", "QuantVolumeConv")
 _HOPELESS = 1.4
 """Methods that take so many times as long as the best in a first turn get no other."""
 

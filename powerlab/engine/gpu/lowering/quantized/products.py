@@ -25,14 +25,14 @@ _LANES = 32
 
 
 class ByteConvolution(Struct, frozen=True, kw_only=True):
-    """A QuantConv on its way to a kernel.
+    """A QuantConv or QuantVolumeConv on its way to a kernel.
 
     Attributes:
-        node: the QuantConv.
+        node: what is computed.
         x: the image.
         made: the result.
         window: how it moves.
-        weights: shape (outputs, inputs of a group, rows, columns).
+        weights: shape (outputs, inputs of a group, rows, columns), the rows of a volume's kernel plane by plane.
         begin: what the sum of each output begins with.
         multipliers: of the sum of each output.
         groups: of channels.
@@ -144,7 +144,7 @@ def _emit(
     """
     weights, blocks = packed
     builder.emit(
-        kernel.name,
+        conv.window.kernel_of(kernel.name),
         conv.node,
         (
             *(conv.out, conv.out),  # as bytes and as numbers: a kernel writes it as one of them

@@ -25,12 +25,6 @@ layout(push_constant) uniform Push {
   WINDOW_NUMBERS;
 } p;
 
-#ifdef VOLUME
-#define LINE (z * p.in_h + y)
-#else
-#define LINE y
-#endif
-
 // The weight that lane k has loaded, times what it belongs to.
 #define USE_LANE(k)                                                                          \
   if (part + k < 4 * BLOCKS) {                                                               \
@@ -84,7 +78,7 @@ void main() {
         inside[i] = inside[i] && z >= 0 && z < p.in_d;
 #endif
         at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size +
-                (inside[i] ? LINE * p.in_w + x_at : 0);
+                (inside[i] ? LINE(z, y) * p.in_w + x_at : 0);
       }
       for (int block = 0; block < p.in_blocks; ++block) {
         vec4 values[PIXELS];

@@ -19,10 +19,13 @@ void main() {
   const int lanes = int(gl_WorkGroupSize.x), tiles = (p.out_blocks + 1) / 2;
   const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
   const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * lanes * PIXELS;
-  const int out_size = p.out_h * p.out_w, in_size = p.in_h * p.in_w, count = p.images * out_size;
+  const int out_size = OUT_SIZE, in_size = IN_SIZE, count = p.images * out_size;
   const uint outside = uint(p.x_zero) * 0x01010101u;
 
   int image[PIXELS], row[PIXELS], column[PIXELS], pixel[PIXELS];
+#ifdef VOLUME
+  int plane[PIXELS];
+#endif
   ivec4 sums[2 * PIXELS];
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {
     const int at = min(first + i * lanes + int(gl_LocalInvocationID.x), count - 1);
@@ -30,11 +33,19 @@ void main() {
     pixel[i] = at - image[i] * out_size;
     row[i] = pixel[i] / p.out_w;
     column[i] = (pixel[i] - row[i] * p.out_w) * p.stride_w - p.pad_w;
+#ifdef VOLUME
+    plane[i] = row[i] / p.out_h;
+    row[i] -= plane[i] * p.out_h;
+    plane[i] = plane[i] * p.stride_d - p.pad_d;
+#endif
     row[i] = row[i] * p.stride_h - p.pad_h;
     [[unroll]] for (int b = 0; b < 2; ++b) sums[2 * i + b] = begin[(group * tiles + tile) * 2 + b];
   }
 
-  int w = (group * tiles + tile) * p.kernel_h * p.kernel_w * p.in_blocks * 8;
+  int w = (group * tiles + tile) * TAPS * p.in_blocks * 8;
+#ifdef VOLUME
+  for (int tap_plane = 0; tap_plane < p.kernel_d; ++tap_plane)
+#endif
   for (int tap_row = 0; tap_row < p.kernel_h; ++tap_row) {
     for (int tap_column = 0; tap_column < p.kernel_w; ++tap_column) {
       int at[PIXELS];
@@ -42,7 +53,11 @@ void main() {
       [[unroll]] for (int i = 0; i < PIXELS; ++i) {
         const int y = row[i] + tap_row * p.dilation_h, x_at = column[i] + tap_column * p.dilation_w;
         inside[i] = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
-        at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size + (inside[i] ? y * p.in_w + x_at : 0);
+#ifdef VOLUME
+        const int z = plane[i] + tap_plane * p.dilation_d;
+        inside[i] = inside[i] && z >= 0 && z < p.in_d;
+#endif
+        at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size + (inside[i] ? LINE(z, y) * p.in_w + x_at : 0);
       }
       for (int block = 0; block < p.in_blocks; ++block) {
         uint values[PIXELS];
