@@ -82,21 +82,23 @@ def test_convolutions_of_bytes_are_tuned(state, model, capsys):
     assert not any(name.startswith("quant") for name in kernels(model))
 
 
-def test_convolutions_over_volumes_are_tuned(state, tmp_path, capsys):
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_convolutions_over_volumes_are_tuned(precision, state, tmp_path, capsys):
     weights = np.random.default_rng(1).standard_normal((16, 8, 3, 3, 3)).astype(np.float32)
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 6)
     path = tmp_path / "volume.onnx"
     path.write_bytes(onnx_bytes([node], {"x": (1, 8, 4, 6, 6)}, constants={"w": weights}))
-    assert main(["engine", "tune", str(path), "--processor", "gpu", "--json"]) == 0
+    assert main(["engine", "tune", str(path), "--processor", "gpu", "--precision", precision, "--json"]) == 0
     (shape,) = json.loads(capsys.readouterr().out)["shapes"]
     assert shape["layers"] == 1
     tunings = read_tunings(this_place())
     (kept,) = tunings.shapes
     assert (kept.shape.images, kept.shape.inputs, kept.shape.size) == (4, 24, (6, 6))
-    other = not_by_rule(kept.shape, Numbers.FP32)
+    other = not_by_rule(kept.shape, kept.numbers)
     keep_tunings(tunings.added(replace(kept, method=other)))
-    assert f"volume_{other.kernel}_fp32" in kernels(path)
-    assert f"volume_{other.kernel}_fp32" not in kernels(path, tuned=False)
+    named = f"volume_{other.kernel}"
+    assert any(name.startswith(named) for name in kernels(path, precision=precision))
+    assert not any(name.startswith(named) for name in kernels(path, precision=precision, tuned=False))
 
 
 def test_a_damaged_file_is_said_and_moved_aside(state, model):
