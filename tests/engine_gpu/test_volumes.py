@@ -166,8 +166,16 @@ def test_what_has_no_kernel_is_refused_by_name(operator, weights, moves):
         compared(graph)
 
 
-@pytest.mark.parametrize("size", [(40_000, 2, 2), (2, 40_000, 2)], ids=["planes", "rows"])
-def test_more_planes_or_rows_than_kernels_count_are_refused(size):
-    graph = graph_of(((2, 2, 2), {}), (1, 1), size)
+LONG = {"planes": (32_762, 2, 2), "rows": (2, 32_762, 2)}
+
+
+@pytest.mark.parametrize("axis", LONG)
+def test_many_planes_or_rows(axis):
+    compared(graph_of(((2, 2, 2), {}), (1, 1), LONG[axis]), choose=lambda *_: METHODS["tiles"])
+
+
+@pytest.mark.parametrize("axis", LONG)
+def test_more_planes_or_rows_than_kernels_count_are_refused(axis):
+    graph = graph_of(((2, 2, 2), {"pads": [0, 0, 0, 7, 7, 0]}), (1, 1), LONG[axis])
     with pytest.raises(PowerlabError, match=r"on a GPU the engine does up to 32768 of each"):
         lower(optimise(graph, for_cores=False), this_target())

@@ -69,10 +69,9 @@ def volume_window(node: Node, x: Image, kernel: tuple[int, int, int]) -> Window:
     Raises:
         PowerlabError: the volume has more planes or rows than the kernels count.
     """
-    (stride, *strides), (pad, *pads), (dilation, *dilations) = (
-        integers(node, name)[:3] for name in ("strides", "pads", "dilations")
-    )
-    if max(x.planes + 2 * pad, x.height + 2 * pads[0]) > _MOST_PLACES:
+    (stride, *strides), (dilation, *dilations) = (integers(node, name) for name in ("strides", "dilations"))
+    pad, above, left, behind, below, _ = integers(node, "pads")
+    if max(x.planes + pad + behind, x.height + above + below) > _MOST_PLACES:
         raise PowerlabError(
             f"{node} convolves a volume of {x.planes} planes of {x.height} rows, and on a GPU the engine does up to "
             f"{_MOST_PLACES} of each with their padding; use the device cpu."
@@ -81,7 +80,7 @@ def volume_window(node: Node, x: Image, kernel: tuple[int, int, int]) -> Window:
     return Window(
         kernel=(rows, columns),
         strides=(strides[0], strides[1]),
-        pads=(pads[0], pads[1]),
+        pads=(above, left),
         dilations=(dilations[0], dilations[1]),
         across=AcrossPlanes(kernel=planes, stride=stride, pad=pad, dilation=dilation),
     )
