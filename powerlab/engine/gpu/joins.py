@@ -6,9 +6,7 @@ from msgspec import Struct
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.images import image_of
-from powerlab.engine.ir.graph import Graph
-
-_IMAGE_AXES = 4
+from powerlab.engine.ir.graph import IMAGE_AXES, Graph
 
 
 class Join(Struct, frozen=True):
@@ -28,7 +26,7 @@ def find_joins(graph: Graph, element_bytes: int, alignment_bytes: int) -> dict[s
     for node in graph.nodes:
         shape = graph.shape(node.outputs[0])
         axis = number(node, "axis") % len(shape) if node.op_type == "Concat" else 0
-        if axis != 1 or len(shape) < _IMAGE_AXES or shape[0] != 1:
+        if axis != 1 or len(shape) < IMAGE_AXES or shape[0] != 1:
             continue
         first = 0
         for name in node.inputs:

@@ -7,10 +7,8 @@ import math
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.strided import copy
-from powerlab.engine.ir.graph import Node
+from powerlab.engine.ir.graph import IMAGE_AXES, Node
 from powerlab.engine.program.storage import Storage
-
-_IMAGE_AXES = 4
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
@@ -35,7 +33,7 @@ def lower_slice(builder: Builder, node: Node) -> None:
     name, output = node.inputs[0], node.outputs[0]
     before, after = builder.graph.shape(name), builder.graph.shape(output)
     starts, steps = integers(node, "starts"), integers(node, "steps")
-    channels = len(before) >= _IMAGE_AXES and before[0] == after[0] and before[2:] == after[2:] and set(steps) == {1}
+    channels = len(before) >= IMAGE_AXES and before[0] == after[0] and before[2:] == after[2:] and set(steps) == {1}
     if channels and builder.in_blocks(name):
         source = builder.blocks(name)
         filled = -after[1] % 4
@@ -53,7 +51,7 @@ def lower_concat(builder: Builder, node: Node) -> None:
     """Lower a Concat: images in blocks are joined there, unless they were computed in their places."""
     output, shape = node.outputs[0], builder.graph.shape(node.outputs[0])
     axis = int(number(node, "axis")) % len(shape)
-    if axis == 1 and len(shape) >= _IMAGE_AXES and any(builder.in_blocks(name) for name in node.inputs):
+    if axis == 1 and len(shape) >= IMAGE_AXES and any(builder.in_blocks(name) for name in node.inputs):
         sources = [builder.blocks(name) for name in node.inputs]
         out, first = builder.new_blocks(output), 0
         for name, source in zip(node.inputs, sources, strict=True):
