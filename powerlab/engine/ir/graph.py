@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -143,7 +144,7 @@ class Subgraph(Struct, frozen=True):
         )
 
 
-class Graph(Struct, frozen=True):
+class Graph(Struct, frozen=True, dict=True):
     """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
 
     ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
@@ -165,6 +166,11 @@ class Graph(Struct, frozen=True):
         force_setattr(self, "constants", Constants(self.constants))
         force_setattr(self, "tensors", _frozen(self.tensors))
         force_setattr(self, "outside", _frozen(self.outside))
+
+    @cached_property
+    def operators(self) -> frozenset[str]:
+        """Return the operators that its nodes have."""
+        return frozenset([node.op_type for node in self.nodes])
 
     @property
     def kept_constants(self) -> Mapping[str, Value]:

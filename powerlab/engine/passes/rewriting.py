@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ import numpy as np
 from powerlab.engine.ir.constants import Value, value_of
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo, fresh_name
 from powerlab.engine.ops.view import FLOAT32, NodeView
-
-_OP_TYPE = attrgetter("op_type")
 
 
 class Rewriter:
@@ -83,7 +80,7 @@ Rule = Callable[[NodeView, Rewriter], Sequence[Node] | None]
 
 def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
     """Return the graph with each node whose operator is in ``rules`` replaced by what its rule gives."""
-    if rules.keys().isdisjoint(map(_OP_TYPE, graph.nodes)):
+    if graph.operators.isdisjoint(rules):
         return graph
     rewriter = Rewriter(graph)
     nodes: list[Node] = []

@@ -38,7 +38,7 @@ _WORTH = 0.9
 
 def with_faster_floats(graph: Graph, tier: Tier) -> Graph:
     """Return an optimised graph with those convolutions as floats for which that pays on a tier."""
-    if not tier.widens_bytes or all(node.op_type != "QuantConv" for node in graph.nodes):
+    if not tier.widens_bytes or "QuantConv" not in graph.operators:
         return graph
     machine, rewriter = this_machine(tier, 1), Rewriter(graph)
     nodes, floats = list[Node](), dict[str, str]()

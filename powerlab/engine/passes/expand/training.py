@@ -66,6 +66,6 @@ _RULES = {"BatchNormalization": _batch_norm, "Dropout": _dropout}
 
 def expand_training(graph: Graph) -> Graph:
     """Return the graph without BatchNormalization and Dropout nodes that train, or tell what they kept."""
-    if all(node.op_type not in _RULES for node in graph.nodes):
+    if graph.operators.isdisjoint(_RULES):
         return graph
     return rewrite_nodes(drop_dead(graph), _RULES)

@@ -22,7 +22,7 @@ _TIMES, _OVER = strided("mul", FLOAT32), strided("div", FLOAT32)
 
 def fold_factors(graph: Graph) -> Graph:
     """Return the graph with every such factor in the attribute ``alpha`` of its Product."""
-    if all(node.op_type != "Product" for node in graph.nodes):
+    if "Product" not in graph.operators:
         return graph
     while True:
         folded = fuse_into_producers(graph, _behind)

@@ -23,7 +23,7 @@ _ADD, _MULTIPLY = strided("add", FLOAT32), strided("mul", FLOAT32)
 
 def fold_rows(graph: Graph) -> Graph:
     """Return the graph with every sum or product of a constant row folded with what a FusedGemm alone makes for it."""
-    if all(node.op_type != "FusedGemm" for node in graph.nodes):
+    if "FusedGemm" not in graph.operators:
         return graph
     rewriter = Rewriter(graph)
     made: dict[str, Node] = {}

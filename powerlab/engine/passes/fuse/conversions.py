@@ -20,7 +20,7 @@ from powerlab.engine.program.layout import WORD_BYTES
 
 def fuse_conversions(graph: Graph) -> Graph:
     """Return the graph with functions and factors fused that stand beside bytes and that nobody else reads."""
-    if all(node.op_type not in ("Dequantize", "Quantize") for node in graph.nodes):
+    if graph.operators.isdisjoint(("Dequantize", "Quantize")):
         return graph
     return fuse_into_producers(fuse_ends(graph, FUSED, _ended), _scaled)
 

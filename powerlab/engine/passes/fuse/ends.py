@@ -17,7 +17,7 @@ _MOVES = ("Reshape", "Transpose")
 
 def fuse_ends(graph: Graph, ending: Collection[str], ended: Ended) -> Graph:
     """Return the graph with each node of the operators ``ending`` that can be fused in what is made for it alone."""
-    if all(node.op_type not in ending for node in graph.nodes):
+    if graph.operators.isdisjoint(ending):
         return graph
     made: dict[str, Node] = {}
     sole = sole_among(made, graph)

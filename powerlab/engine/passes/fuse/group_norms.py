@@ -19,7 +19,7 @@ _ARITHMETIC = (_PRODUCT, "add_strided_f32")
 
 def fuse_group_norms(graph: Graph) -> Graph:
     """Return the graph with no view around a GroupNorm of images, and no ScaleShift that it alone feeds."""
-    if all(node.op_type != "GroupNorm" for node in graph.nodes):
+    if "GroupNorm" not in graph.operators:
         return graph
     return fuse_into_producers(graph, _fused)
 

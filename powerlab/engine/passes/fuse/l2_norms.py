@@ -21,7 +21,7 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 
 def fuse_l2_norms(graph: Graph) -> Graph:
     """Return the graph with RowNorm in place of divisions by a norm that nobody else reads."""
-    if not any(node.op_type in ("ReduceL2", "LpNormalization") for node in graph.nodes):
+    if graph.operators.isdisjoint(("ReduceL2", "LpNormalization")):
         return graph
     made, consumers = graph.producers(), graph.consumers()
     outputs = graph.output_names()

@@ -23,7 +23,7 @@ def fuse_residuals(graph: Graph) -> Graph:
 
 def with_sums(graph: Graph, merge: Merge) -> Graph:
     """Return the graph with Add fused into those convolutions without a residual for which ``merge`` has attributes."""
-    if all(node.op_type != "Add" for node in graph.nodes):
+    if "Add" not in graph.operators:
         return graph
     position = {node.outputs[0]: index for index, node in enumerate(graph.nodes)}
 

@@ -21,7 +21,7 @@ from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 def compute_in_bytes(graph: Graph) -> Graph:
     """Return the graph with quantized operators where there are kernels for them."""
-    if all(node.op_type != "QuantizeLinear" for node in graph.nodes):
+    if "QuantizeLinear" not in graph.operators:
         return graph
     rewriter = Rewriter(graph)
     network = Network(graph, rewriter)

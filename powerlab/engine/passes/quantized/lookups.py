@@ -57,7 +57,7 @@ _BY_NUMBER = frozenset(
 
 def look_up_functions(graph: Graph) -> Graph:
     """Return the graph with a QuantLookup wherever bytes are made of the bytes in the same places of one tensor."""
-    if all(node.op_type != "Quantize" for node in graph.nodes):
+    if "Quantize" not in graph.operators:
         return graph
     rewriter = Rewriter(graph)
     functions = _Functions(graph)

@@ -32,7 +32,7 @@ class _Bytes(NamedTuple):
 
 def move_bytes(graph: Graph) -> Graph:
     """Return the graph with a QuantConcat or QuantSlice wherever bytes only move among channels."""
-    if all(node.op_type != "Quantize" for node in graph.nodes):
+    if "Quantize" not in graph.operators:
         return graph
     moves = _Moves(graph)
     nodes = [made for node in graph.nodes for made in moves.nodes_for(node)]

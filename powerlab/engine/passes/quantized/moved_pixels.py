@@ -21,7 +21,7 @@ _Move = tuple[str, dict[str, object]]
 
 def move_pixels_as_bytes(graph: Graph) -> Graph:
     """Return the graph with each Quantize in front of the pads and resizes whose result it alone reads."""
-    if all(node.op_type != "Quantize" for node in graph.nodes):
+    if "Quantize" not in graph.operators:
         return graph
     producers = graph.producers()
     sole, rewriter = sole_among(producers, graph), Rewriter(graph)

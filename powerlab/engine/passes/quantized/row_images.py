@@ -70,7 +70,7 @@ _Rule = Callable[[_Images, Node], Node | None]
 
 def see_rows_as_images(graph: Graph) -> Graph:
     """Return the graph with quantized convolutions of rows of pixels, and what lies between them, over images."""
-    if all(node.op_type != "QuantizeLinear" for node in graph.nodes):
+    if "QuantizeLinear" not in graph.operators:
         return graph
     images = _Images(graph)
     for node in graph.nodes:

@@ -54,7 +54,7 @@ class _Rows:
 
 def flatten_rows(graph: Graph) -> Graph:
     """Return the graph with every quantized product by a constant matrix as one of two matrices."""
-    if all(node.op_type != "QuantizeLinear" for node in graph.nodes):
+    if "QuantizeLinear" not in graph.operators:
         return graph
     rewriter = Rewriter(graph)
     rows = _Rows(graph, rewriter, graph.producers())

@@ -70,7 +70,7 @@ class _Chain(Struct, frozen=True):
 
 def put_channels_first(graph: Graph) -> Graph:
     """Return the graph without the transpositions around chains of layers over channels that need none."""
-    if not any(_turns(graph, node, to_last=last) for node in graph.nodes for last in (True, False)):
+    if "Transpose" not in graph.operators:
         return graph
     graph = drop_dead(graph)  # what fusions left behind still seems to read
     rewriter = Rewriter(graph)
