@@ -390,6 +390,28 @@ LAYER_SCALE = (
     },
 )
 """Factors a channel: behind an activation and a sum, and behind a convolution, whose weights take them."""
+CAUSAL = (
+    [
+        helper.make_node("Pad", ["x", "before0", "none"], ["p0"]),
+        conv("p0", "w0", "c0", dilations=[2]),
+        helper.make_node("Relu", ["c0"], ["r0"]),
+        helper.make_node("Pad", ["r0", "before1"], ["p1"]),
+        conv("p1", "w1", "c1"),
+        helper.make_node("Relu", ["c1"], ["r1"]),
+        helper.make_node("Pad", ["r1", "around"], ["p2"], mode="reflect"),
+        conv("p2", "w2", "y"),
+    ],
+    {
+        "w0": weights(20, 6, 3),
+        "w1": weights(24, 20, 4),
+        "w2": weights(6, 24, 5),
+        "before0": np.array([0, 0, 4, 0, 0, 0]),
+        "before1": np.array([0, 0, 3, 0, 0, 1]),
+        "around": np.array([0, 0, 2, 0, 0, 2]),
+        "none": np.float32(0),
+    },
+)
+"""Sound with zeros before it, as convolutions that know no future have, and reflected at both ends."""
 SHAPES_CHANGE = {
     "standardised": (STANDARDISED, (2, 3, 9, 7)),
     "sound": (SOUND, (2, 6, 30)),
@@ -409,6 +431,7 @@ SHAPES_CHANGE = {
     "deep": (DEEP, (2, 20, 5, 6, 7)),
     "one by one": (ONE_BY_ONE, (2, 20, 13, 21)),
     "layer scale": (LAYER_SCALE, (2, 20, 9, 7)),
+    "causal": (CAUSAL, (2, 6, 30)),
 }
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
 WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
@@ -469,6 +492,11 @@ def test_what_is_only_rounded_passes_kernels_of_bytes(tmp_path):
     kernels = [kernel for kernel, _ in Session(written("shuffled", tmp_path)[0], threads=1).steps()]
     assert any(kernel.startswith("quantize_") for kernel in kernels)
     assert not any("quantize_strided" in kernel for kernel in kernels)
+
+
+def test_zeros_before_a_row_become_padding_and_reflections_bytes(tmp_path):
+    kernels = [kernel.partition("_")[0] for kernel, _ in Session(written("causal", tmp_path)[0], threads=1).steps()]
+    assert kernels[-7:] == ["quantize", "conv", "conv", "pad", "conv", "dequantize", "reorder"], kernels
 
 
 def test_zeros_around_an_image_become_the_padding_of_what_convolves_it(tmp_path):

@@ -26,10 +26,12 @@ def move_pixels_as_bytes(graph: Graph) -> Graph:
     producers = graph.producers()
     sole, rewriter = sole_among(producers, graph), Rewriter(graph)
     nodes: list[Node] = []
+    found = False
     for node in graph.nodes:
         moves = list(_moves_before(node, graph, sole)) if node.op_type == "Quantize" else []
+        found = found or bool(moves)
         nodes += _with_moves(node, moves, rewriter, producers.get) if moves else [node]
-    return drop_dead(rewriter.finish(nodes)) if len(nodes) > len(graph.nodes) else graph
+    return drop_dead(rewriter.finish(nodes)) if found else graph
 
 
 def _moves_before(node: Node, graph: Graph, sole: Sole) -> Iterator[tuple[Node, _Move]]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.convolution import conv_windows
-from powerlab.engine.ops.moving import concat_axis
+from powerlab.engine.ops.moving import concat_axis, padding
 from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
@@ -127,6 +127,16 @@ def _concat(images: _Images, node: Node) -> Node | None:
     return _of_all(images, node) if concat_axis(NodeView.of(images.graph, node)) == 1 else None
 
 
+def _pad(images: _Images, node: Node) -> Node | None:
+    """Pad an image of one row as its row is padded, by numbers that are known."""
+    view, x = NodeView.of(images.graph, node), images.twins.get(node.inputs[0])
+    if x is None or (view.has(1) and not view.is_known(1)):
+        return None
+    pads = [(*side[:2], 0, *side[2:]) for side in zip(*padding(view), strict=True)]
+    constant = images.rewriter.constant(f"{node.outputs[0]}.pads", np.array(pads, np.int64).reshape(-1))
+    return Node("Pad", node.name, (x, constant, *node.inputs[2:3]), node.outputs, node.attributes)
+
+
 def _of_first(images: _Images, node: Node) -> Node | None:
     """See the first operand as an image; all others have no axes, or one of channels."""
     x = images.twins.get(node.inputs[0])
@@ -154,6 +164,7 @@ _RULES: Mapping[str, _Rule] = {
     "GlobalAveragePool": _of_first,
     "LeakyRelu": _of_first,
     "MaxPool": _pool,
+    "Pad": _pad,
     "QuantizeLinear": _rounding,
     "Relu": _of_first,
 }
