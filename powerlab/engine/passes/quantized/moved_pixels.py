@@ -55,26 +55,24 @@ def _with_moves(
     quantize: Node, moves: list[tuple[Node, _Move]], rewriter: Rewriter, maker: Callable[[str], Node | None]
 ) -> list[Node]:
     """Return nodes that round what the first move reads, unless it was made of such bytes, and move the bytes."""
-    source, rounded = moves[-1][0].inputs[0], byte_steps(quantize)
-    made = maker(source)
+    source = moves[-1][0].inputs[0]
     nodes: list[Node] = []
-    if (
-        made is not None
-        and made.op_type == "Dequantize"
-        and byte_steps(made) == rounded
-        and "low" not in quantize.attributes
-    ):
-        x = made.inputs[0]
-    else:
+    x = _bytes_before(quantize, maker(source))
+    if x is None:
         x = rewriter.tensor(f"{source}.bytes", rewriter.shape(source), UINT8)
         nodes.append(replace(quantize, inputs=(source,), outputs=(x,)))
-    for node, (operator, told) in reversed(moves):
-        last = node is moves[0][0]
-        output = (
-            quantize.outputs[0]
-            if last
-            else rewriter.tensor(f"{node.outputs[0]}.bytes", rewriter.shape(node.outputs[0]), UINT8)
-        )
-        nodes.append(Node(operator, node.name, (x,), (output,), {**told, **whole_range(rounded[1])}))
+    made = [
+        rewriter.tensor(f"{node.outputs[0]}.bytes", rewriter.shape(node.outputs[0]), UINT8) for node, _ in moves[1:]
+    ]
+    zero = byte_steps(quantize)[1]
+    for (node, (operator, told)), output in zip(reversed(moves), (*reversed(made), quantize.outputs[0]), strict=True):
+        nodes.append(Node(operator, node.name, (x,), (output,), {**told, **whole_range(zero)}))
         x = output
     return nodes
+
+
+def _bytes_before(quantize: Node, made: Node | None) -> str | None:
+    """Return the bytes that a Quantize would only make again of the floats that were made of them."""
+    if made is None or made.op_type != "Dequantize" or "low" in quantize.attributes:
+        return None
+    return made.inputs[0] if byte_steps(made) == byte_steps(quantize) else None
