@@ -15,15 +15,8 @@ layout(push_constant) uniform Push {
 #endif
 } p;
 
-#ifdef VOLUME
-#define PLANE plane
-#define PLACE(s) first + s * of_volume
-#else
-#define PLANE (image * p.blocks + block)
-#define PLACE(s) (s * p.blocks + block) * tiles + tile
-#endif
+#include "winograd_tile.glsl"
 
-const int SIDE = TILE + 2;
 vec4 d[SIDE * SIDE];
 
 // B^T times SIDE vectors, ``step`` apart.
@@ -47,16 +40,7 @@ void transform(int at, int step) {
 }
 
 void main() {
-#ifdef VOLUME
-  const int i = flat_index(), of_plane = p.tiles_h * p.tiles_w, of_volume = p.blocks * p.planes * of_plane;
-  if (i >= p.images * of_volume) return;
-  const int plane = i / of_plane, within = i - plane * of_plane;  // of all blocks of all volumes
-  const int first = i + i / of_volume * (SIDE * SIDE - 1) * of_volume;
-#else
-  const int i = flat_index(), of_image = p.tiles_h * p.tiles_w, tiles = p.images * of_image;
-  if (i >= p.blocks * tiles) return;
-  const int block = i / tiles, tile = i - block * tiles, image = tile / of_image, within = tile - image * of_image;
-#endif
+  FIND_WINOGRAD_TILE
   const int row = within / p.tiles_w * TILE - p.pad_h, column = within % p.tiles_w * TILE - p.pad_w;
   const int from = PLANE * p.in_h * p.in_w;
   [[unroll]] for (int r = 0; r < SIDE; ++r) {

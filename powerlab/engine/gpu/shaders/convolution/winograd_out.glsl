@@ -19,15 +19,8 @@ layout(push_constant) uniform Push {
 #endif
 } p;
 
-#ifdef VOLUME
-#define PLANE plane
-#define PLACE(s) first + s * of_volume
-#else
-#define PLANE (image * p.blocks + block)
-#define PLACE(s) (s * p.blocks + block) * tiles + tile
-#endif
+#include "winograd_tile.glsl"
 
-const int SIDE = TILE + 2;
 vec4 m[SIDE * SIDE];
 
 // A^T times SIDE vectors, ``step`` apart; the first TILE of them become the result.
@@ -47,16 +40,7 @@ void transform(int at, int step) {
 }
 
 void main() {
-#ifdef VOLUME
-  const int i = flat_index(), of_plane = p.tiles_h * p.tiles_w, of_volume = p.blocks * p.planes * of_plane;
-  if (i >= p.images * of_volume) return;
-  const int plane = i / of_plane, within = i - plane * of_plane, block = plane / p.planes % p.blocks;
-  const int first = i + i / of_volume * (SIDE * SIDE - 1) * of_volume;
-#else
-  const int i = flat_index(), of_image = p.tiles_h * p.tiles_w, tiles = p.images * of_image;
-  if (i >= p.blocks * tiles) return;
-  const int block = i / tiles, tile = i - block * tiles, image = tile / of_image, within = tile - image * of_image;
-#endif
+  FIND_WINOGRAD_TILE
   const int row = within / p.tiles_w * TILE, column = within % p.tiles_w * TILE;
   [[unroll]] for (int s = 0; s < SIDE * SIDE; ++s) m[s] = vec4(x[PLACE(s)]);
   [[unroll]] for (int c = 0; c < SIDE; ++c) transform(c, SIDE);

@@ -5,6 +5,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #include "byte_conv.glsl"
+#include "taps.glsl"
 
 layout(constant_id = 4) const int PIXELS = 4;
 layout(constant_id = 5) const bool BROADCAST = false;
@@ -22,42 +23,20 @@ void main() {
   const int out_size = OUT_SIZE, in_size = IN_SIZE, count = p.images * out_size;
   const uint outside = uint(p.x_zero) * 0x01010101u;
 
-  int image[PIXELS], row[PIXELS], column[PIXELS], pixel[PIXELS];
-#ifdef VOLUME
-  int plane[PIXELS];
-#endif
+  DECLARE_PIXELS
   ivec4 sums[2 * PIXELS];
   [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-    const int at = min(first + i * lanes + int(gl_LocalInvocationID.x), count - 1);
-    image[i] = at / out_size;
-    pixel[i] = at - image[i] * out_size;
-    row[i] = pixel[i] / p.out_w;
-    column[i] = (pixel[i] - row[i] * p.out_w) * p.stride_w - p.pad_w;
-#ifdef VOLUME
-    plane[i] = row[i] / p.out_h;
-    row[i] -= plane[i] * p.out_h;
-    plane[i] = plane[i] * p.stride_d - p.pad_d;
-#endif
-    row[i] = row[i] * p.stride_h - p.pad_h;
+    FIND_PIXEL(i)
     [[unroll]] for (int b = 0; b < 2; ++b) sums[2 * i + b] = begin[(group * tiles + tile) * 2 + b];
   }
 
   int w = (group * tiles + tile) * TAPS * p.in_blocks * 8;
-#ifdef VOLUME
-  for (int tap_plane = 0; tap_plane < p.kernel_d; ++tap_plane)
-#endif
-  for (int tap_row = 0; tap_row < p.kernel_h; ++tap_row) {
+  EACH_TAP_ROW {
     for (int tap_column = 0; tap_column < p.kernel_w; ++tap_column) {
       int at[PIXELS];
       bool inside[PIXELS];
       [[unroll]] for (int i = 0; i < PIXELS; ++i) {
-        const int y = row[i] + tap_row * p.dilation_h, x_at = column[i] + tap_column * p.dilation_w;
-        inside[i] = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
-#ifdef VOLUME
-        const int z = plane[i] + tap_plane * p.dilation_d;
-        inside[i] = inside[i] && z >= 0 && z < p.in_d;
-#endif
-        at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size + (inside[i] ? LINE(z, y) * p.in_w + x_at : 0);
+        FIND_TAP(i)
       }
       for (int block = 0; block < p.in_blocks; ++block) {
         uint values[PIXELS];
