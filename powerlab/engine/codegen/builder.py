@@ -448,6 +448,10 @@ class Builder:
             self._hidden_inputs.append(values)
         return self._external[name]
 
+    def planes(self, name: str) -> Tensor:
+        """Return ``name`` in planes: the array from outside itself where it lies in no layout yet."""
+        return self.external(name) if self.is_outside(name) else self.planar(name)
+
     def number(self, value: float) -> Operand:
         """Return a number that is known now as an array from outside, without axes."""
         index = len(self.graph.inputs) + len(self._hidden_inputs)

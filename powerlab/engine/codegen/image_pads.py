@@ -16,9 +16,8 @@ def lower_image_pad(builder: Builder, node: Node) -> None:
     name, output = node.inputs[0], node.outputs[0]
     if builder.is_blocked(name):
         _emit(builder, node, builder.new_blocked(output), builder.blocked(name))
-        return
-    x = builder.external(name) if builder.is_outside(name) else builder.planar(name)
-    _emit(builder, node, builder.new_planar(output), x)
+    else:
+        _emit(builder, node, builder.new_planar(output), builder.planes(name))
 
 
 def lower_quantized_pad(builder: Builder, node: Node) -> None:

@@ -27,7 +27,7 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     factors = builder.blocked(node.inputs[1]) if node.input(1) else None
     lies_in_blocks = builder.is_blocked(name) and not builder.is_planar(name)
     in_blocks = factors is not None or (whole_blocks and lies_in_blocks and not one_pixel)
-    x = builder.blocked(name) if in_blocks else _planes(builder, name)
+    x = builder.blocked(name) if in_blocks else builder.planes(name)
     rows = one_pixel and whole_blocks and out.layout.halo == NO_HALO
     family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
     for frames, floats in volumes(builder.graph.shape(name), out, x):
@@ -92,11 +92,6 @@ def lower_quantized_resize(builder: Builder, node: Node) -> None:
     stride_h, stride_w = integers(node, "factors")
     fields = {**byte_fields(node, out, builder.tier.byte_form), "stride_h": stride_h, "stride_w": stride_w}
     builder.emit("resize_nearest_u8", node, out, x, **fields)
-
-
-def _planes(builder: Builder, name: str) -> Tensor:
-    """Return floats in planes; an input's own array, where it is one."""
-    return builder.external(name) if builder.is_outside(name) else builder.planar(name)
 
 
 def lower_dequantize(builder: Builder, node: Node) -> None:

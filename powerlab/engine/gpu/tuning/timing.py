@@ -60,10 +60,15 @@ def that_run(layer: Layer, methods: Sequence[Method], *, half: bool) -> dict[Met
 
 def turn_ns(layer: TimedLayer) -> float:
     """Return the nanoseconds of one repetition, by a turn of some milliseconds."""
-    return layer.ns(max(1, round(_TURN_NS / max(layer.ns(1), 1))))
+    return layer.ns(_repetitions(layer))
 
 
 def rounds(layers: Sequence[TimedLayer]) -> NDArray[np.float64]:
     """Return nanoseconds, shape (rounds, layers): in each round every one had its turn."""
-    times = [max(1, round(_TURN_NS / max(layer.ns(1), 1))) for layer in layers]
+    times = [_repetitions(layer) for layer in layers]
     return np.array([[layer.ns(count) for layer, count in zip(layers, times, strict=True)] for _ in range(_ROUNDS)])
+
+
+def _repetitions(layer: TimedLayer) -> int:
+    """Return how often a layer is repeated in a turn, by how long it takes once."""
+    return max(1, round(_TURN_NS / max(layer.ns(1), 1)))
