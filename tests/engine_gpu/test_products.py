@@ -16,6 +16,7 @@ SHAPES = {
     "batches": ((2, 3, 33, 16), (2, 3, 16, 40)),
     "one for all": ((4, 64, 24), (24, 50)),
     "another order": ((3, 20, 29), (3, 22, 29)),
+    "batches apart": ((2, 3, 17, 4, 18), (4, 3, 18, 19)),
 }
 
 
@@ -35,6 +36,9 @@ def test_a_product_of_computed_matrices(name, half, as_gpu):
     if name == "another order":
         order = helper.make_node("Transpose", ["y"], ["t"], perm=[0, 2, 1])
         nodes = [order, helper.make_node("MatMul", ["x", "t"], ["z"])]
+    if name == "batches apart":  # three axes, of which no neighbours are one
+        order = helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2, 4])
+        nodes = [order, helper.make_node("MatMul", ["t", "y"], ["z"])]
     model = compared(
         load_bytes(onnx_bytes(nodes, {"x": x, "y": y}, outputs=("z",))), half=half, tolerance=4e-3 if half else 2e-5
     )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import cast
 
 from msgspec.structs import replace
 
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice.matrices import matrix_tiles
+from powerlab.engine.gpu.lowering.strided import emit_strided
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.program.operand import Operand, joined
+from powerlab.engine.program.operand import Element, Operand, compact_strides, joined
+
+Batch = tuple[tuple[int, int], list[tuple[int, int]]]
+"""Sizes of two axes of matrices, and the strides of each operand along them."""
 
 _LANES = 32
 _TILE_ROWS = 4
@@ -25,18 +29,17 @@ _WORTH_TILES = 16
 
 
 def lower_product(builder: Builder, node: Node) -> None:
-    """Lower a Product.
+    """Lower a Product; operands whose batch has more axes than the kernel takes are copied before.
 
     Raises:
-        PowerlabError: the batch has more axes than the kernel takes, after neighbours are joined.
+        PowerlabError: an operand that is copied has more axes than a copy takes.
     """
-    x, y = (side(builder, node, index) for index in (0, 1))
     made = builder.new_operand(node.outputs[0])
+    x, y = (side(builder, node, index) for index in (0, 1))
     batch = batch_axes([x, y, made], made.sizes[:-2])
     if batch is None:
-        raise PowerlabError(
-            f"{node} multiplies along more axes than {_BATCH_AXES}, as many as the engine does on a GPU; use the cpu."
-        )
+        x, y = (_copied(builder, node, one, made.sizes[:-2]) for one in (x, y))
+        batch = cast("Batch", batch_axes([x, y, made], made.sizes[:-2]))  # one axis, as all lie alike
     (outer, inner_batches), (x_batch, y_batch, out_batch) = batch
     rows, columns, inner = made.sizes[-2], made.sizes[-1], x.sizes[-1]
     kernel, constants, (tile_rows, tile_columns) = _kernel(builder, rows, columns)
@@ -54,6 +57,14 @@ def lower_product(builder: Builder, node: Node) -> None:
         ),
         groups=(-(-columns // tile_columns), -(-rows // tile_rows), outer * inner_batches),
     )
+
+
+def _copied(builder: Builder, node: Node, matrices: Operand, batch: tuple[int, ...]) -> Operand:
+    """Return matrices one after the other, as many as the batch has."""
+    sizes = (*batch, *matrices.sizes[-2:])
+    copy = Operand(builder.room(math.prod(sizes)), Element.FLOAT, sizes, compact_strides(sizes))
+    emit_strided(builder, node, "copy", copy, (matrices,))
+    return copy
 
 
 def _kernel(builder: Builder, rows: int, columns: int) -> tuple[str, tuple[int, ...], tuple[int, int]]:
@@ -79,9 +90,7 @@ def side(builder: Builder, node: Node, index: int) -> Operand:
     return operand.permuted(order) if order else operand
 
 
-def batch_axes(
-    matrices: Sequence[Operand], batch: tuple[int, ...]
-) -> tuple[tuple[int, int], list[tuple[int, int]]] | None:
+def batch_axes(matrices: Sequence[Operand], batch: tuple[int, ...]) -> Batch | None:
     """Return the batch of matrices that broadcast as two axes: sizes, and strides of each; None where it takes more."""
     whole = [one.broadcast((*batch, *one.sizes[-2:])) for one in matrices]
     heads = joined([replace(one, sizes=one.sizes[:-2] or (1,), strides=one.strides[:-2] or (0,)) for one in whole])
