@@ -7,6 +7,7 @@ means an optional input left out. Every tensor of a loaded graph has a static sh
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -172,10 +173,15 @@ class Graph(Struct, frozen=True, dict=True):
         """Return the operators that its nodes have."""
         return frozenset([node.op_type for node in self.nodes])
 
-    @property
+    @cached_property
     def kept_constants(self) -> Mapping[str, Value]:
         """Return the constants without making those that have a recipe."""
         return cast("Constants", self.constants).kept
+
+    @cached_property
+    def readings(self) -> Mapping[str, int]:
+        """Return how many times nodes read each tensor that any of them reads; graph outputs are not counted."""
+        return Counter([name for node in self.nodes for name in node.inputs])
 
     def shape(self, tensor: str) -> tuple[int, ...]:
         """Return the shape of ``tensor``."""

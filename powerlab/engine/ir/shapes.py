@@ -252,14 +252,20 @@ class _Inference:
 
     def _add_constants(self, constants: Mapping[str, Value]) -> None:
         for key, value in constants.items():
-            self.constants[key] = value
-            self.tensors[key] = TensorInfo(key, value.shape, value.dtype)
-            if value.size <= _MAX_TRACKED_ELEMENTS:
-                self.known[key] = value_of(value)
+            self._add_constant(key, value)
+
+    def _add_constant(self, name: str, value: Value) -> None:
+        self.constants[name] = value
+        self.tensors[name] = TensorInfo(name, value.shape, value.dtype)
+        if value.size <= _MAX_TRACKED_ELEMENTS:
+            self.known[name] = value_of(value)
 
     def add(self, node: Node) -> tuple[Node, ...]:
         """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
         tensors, known = self.tensors, self.known
+        if node.op_type in _NAMING and (value := self._named_constant(node)) is not None:
+            self._add_constant(node.outputs[0], value)
+            return ()
         for wanted in (*node.inputs, *node.captured()):
             if wanted and wanted not in tensors and wanted not in self.sequences:
                 raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
@@ -276,9 +282,6 @@ class _Inference:
             self.sequences.update(held.sequences)
             return held.nodes
         rule = operator(node)
-        if node.op_type in _NAMING and (value := self._named_constant(view)) is not None:
-            self._add_constants({node.outputs[0]: value})
-            return ()
         try:
             specs = (rule.infer(view), *rule.infer_more(view))
         except NeedsRunError as error:
@@ -299,14 +302,13 @@ class _Inference:
             known.update(rule.folded(view, infos))
         return ()
 
-    def _named_constant(self, view: NodeView) -> Value | None:
+    def _named_constant(self, node: Node) -> Value | None:
         """Return the constant to which a node only gives a name; None where it does not, or makes an output."""
-        node = view.node
         if len(node.outputs) != 1 or not node.outputs[0] or node.outputs[0] in self._kept:
             return None
         if node.op_type == "Identity":
             return self.constants.get(node.input(0))
-        made = constant_value(view)
+        made = constant_value(NodeView(node, (), ()))
         checked_shape(made.shape, node)
         return made
 

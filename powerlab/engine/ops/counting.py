@@ -14,22 +14,20 @@ from powerlab.engine.ops.view import FLOAT32, INT64, NodeView, Spec
 
 _MOST_NUMBERS = 2**31 - 1
 
+_TYPES = {"value_float": FLOAT32, "value_floats": FLOAT32, "value_int": INT64, "value_ints": INT64}
+"""Attributes of a Constant that are numbers, and the type of its tensor."""
+
 
 def constant_value(view: NodeView) -> Array:
     """Return what a Constant holds."""
     attributes = view.node.attributes
-    for name, dtype in (
-        ("value_float", FLOAT32),
-        ("value_floats", FLOAT32),
-        ("value_int", INT64),
-        ("value_ints", INT64),
-    ):
-        if name in attributes:
-            return np.asarray(attributes[name], dtype)
     value = attributes.get("value")
-    if not isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray):
+        return value
+    name = next((name for name in _TYPES if name in attributes), None)
+    if name is None:
         view.fail("has no value the engine can read; it takes tensors and numbers")
-    return value
+    return np.asarray(attributes[name], _TYPES[name])
 
 
 def _constant(view: NodeView) -> Spec:

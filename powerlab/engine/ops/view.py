@@ -108,7 +108,7 @@ class NodeView(Struct, frozen=True):
         value = self.value(index)
         if value.dtype.kind not in "iu" or value.ndim > 1:
             self.fail(f"needs input {index + 1} to be a list of integers")
-        return tuple(int(number) for number in value.reshape(-1))
+        return tuple(map(int, value.reshape(-1)))
 
     def has_attribute(self, name: str) -> bool:
         """Say whether the attribute is given."""

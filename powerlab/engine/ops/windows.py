@@ -56,7 +56,7 @@ class Windows(Struct, frozen=True, gc=False):
 
 def steps(view: NodeView, name: str, values: tuple[int, ...], count: int, low: int) -> tuple[int, ...]:
     """Return ``values``, which the node calls ``name``, where there are ``count`` of them in their range."""
-    if len(values) != count or not all(low <= value <= MAX_STEP for value in values):
+    if len(values) != count or min(values, default=low) < low or max(values, default=low) > MAX_STEP:
         view.fail(f"has {name} {values[:8]}; the engine takes {count} values from {low} to {MAX_STEP}, for its image")
     return values
 

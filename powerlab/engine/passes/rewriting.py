@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -102,11 +101,10 @@ Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, ...] | None]
 
 def sole_among(made: Mapping[str, Node], graph: Graph) -> Sole:
     """Return what tells which of the nodes ``made`` so far, by tensor, makes a tensor that has one reader only."""
-    readings = Counter(name for node in graph.nodes for name in node.inputs)
-    outputs = graph.output_names()
+    readings, outputs = graph.readings, graph.output_names()
 
     def sole(tensor: str) -> Node | None:
-        return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
+        return made.get(tensor) if readings.get(tensor) == 1 and tensor not in outputs else None
 
     return sole
 

@@ -105,22 +105,28 @@ def _constants(tensors: Iterable[schema.Tensor], folder: Path | None, file: Data
     return constants
 
 
-def _signatures(message: schema.NodeMessage, node: Node) -> Mapping[str, tuple[int, str]]:
+def _bare(message: schema.NodeMessage, name: str) -> Node:
+    """Return a node as error messages name it."""
+    return Node(message.op_type, name, (), tuple(message.output))
+
+
+def _signatures(message: schema.NodeMessage, name: str) -> Mapping[str, tuple[int, str]]:
     """Return the signatures of a node's domain.
 
     Raises:
         PowerlabError: the engine has no operator of that name from there.
     """
-    if message.domain == _MICROSOFT and node.op_type in MICROSOFT_SIGNATURES:
+    operator = message.op_type
+    if message.domain == _MICROSOFT and operator in MICROSOFT_SIGNATURES:
         return MICROSOFT_SIGNATURES
     if message.domain not in _ONNX_DOMAINS:
         raise PowerlabError(
-            f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators and some of "
-            "ONNX Runtime's for quantized tensors."
+            f"{_bare(message, name)} comes from the domain {quoted(message.domain)}; the engine has ONNX's own "
+            "operators and some of ONNX Runtime's for quantized tensors."
         )
-    if node.op_type not in SIGNATURES and node.op_type in MICROSOFT_SIGNATURES:
+    if operator not in SIGNATURES and operator in MICROSOFT_SIGNATURES:
         raise PowerlabError(
-            f"{node} is an operator of {_MICROSOFT}, but comes from ONNX's own; export the model again."
+            f"{_bare(message, name)} is an operator of {_MICROSOFT}, but comes from ONNX's own; export the model again."
         )
     return SIGNATURES
 
@@ -148,25 +154,26 @@ class _Nodes(Struct, frozen=True):
         inputs = list(message.input)
         while inputs and not inputs[-1]:
             inputs.pop()  # an optional input at the end may be left out or be called ""
-        node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
-        signatures = _signatures(message, node)
-        if not any(node.outputs):
-            raise PowerlabError(f"{node} has no output; export the model again.")
-        if message.attribute:
-            node = Node(node.op_type, name, node.inputs, node.outputs, self._attributes(message, node))
+        signatures = _signatures(message, name)
+        if not any(message.output):
+            raise PowerlabError(f"{_bare(message, name)} has no output; export the model again.")
+        given = self._attributes(message, name) if message.attribute else {}
+        node = Node(message.op_type, name, tuple(inputs), tuple(message.output), given)
         check_signature(node, signatures)
         attributes = self._of_now(node.op_type, self.narrow.stated(message, node.attributes))
         return node if attributes is node.attributes else replace(node, attributes=attributes)
 
-    def _attributes(self, message: schema.NodeMessage, bare: Node) -> dict[str, object]:
+    def _attributes(self, message: schema.NodeMessage, name: str) -> dict[str, object]:
         found: dict[str, object] = {}
         for attribute in message.attribute:
             if attribute.name in found:
-                raise PowerlabError(f"{bare} has the attribute {quoted(attribute.name)} twice; export the model again.")
+                raise PowerlabError(
+                    f"{_bare(message, name)} has the attribute {quoted(attribute.name)} twice; export the model again."
+                )
             try:
                 found[attribute.name] = self._value(attribute)
             except PowerlabError as error:
-                raise PowerlabError(f"{bare}: {error}") from None
+                raise PowerlabError(f"{_bare(message, name)}: {error}") from None
         return found
 
     def _of_now(self, op_type: str, attributes: Mapping[str, object]) -> Mapping[str, object]:

@@ -33,13 +33,11 @@ def _fused(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | Non
 def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
     """Fuse the norm of an image of one row, scaled and shifted as a tensor of three axes, which may be a sequence."""
     steps: list[Node] = []
-    changes: list[tuple[Array, Array]] = []
     before = sole(node.inputs[0]) if node.op_type == "Reshape" else None
-    while before is not None and (change := _of_channels(before, rewriter)) is not None:
+    while before is not None and _is_of_channels(before, rewriter):
         steps.insert(0, before)
-        changes.insert(0, change)
         before = sole(before.inputs[0])
-    if not changes or before is None or before.op_type != "Reshape":
+    if not steps or before is None or before.op_type != "Reshape":
         return None
     fused = _of_groups(replace(before, outputs=node.outputs), sole, rewriter)
     if fused is None or rewriter.shape(before.outputs[0])[:2] != rewriter.shape(node.outputs[0])[:2]:
@@ -47,22 +45,24 @@ def _of_rows(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | N
     norm, *absorbed = fused
     if not is_linear(norm):
         return None
-    scale, shift = changes[0]
-    for factor, summand in changes[1:]:
-        scale, shift = scale * factor, shift * factor + summand
+    channels = rewriter.shape(node.outputs[0])[1]
+    scale, shift = np.ones(channels, np.float32), np.zeros(channels, np.float32)
+    for step in steps:
+        values = rewriter.value(step.inputs[1]).reshape(-1)
+        if step.attributes["kernel"] == _PRODUCT:
+            scale, shift = scale * values, shift * values
+        else:
+            shift = shift + values
     return _changed(norm, scale, shift, node.outputs[0], rewriter), *absorbed, before, *steps
 
 
-def _of_channels(node: Node, rewriter: Rewriter) -> tuple[Array, Array] | None:
-    """Return factor and summand a channel of a product or sum of a tensor of three axes; None where it is not one."""
+def _is_of_channels(node: Node, rewriter: Rewriter) -> bool:
+    """Tell whether a node multiplies or adds a number a channel to a tensor of three axes."""
     family, shape = node.attributes.get("kernel"), rewriter.shape(node.outputs[0])
     if family not in _ARITHMETIC or len(shape) != IMAGE_AXES - 1 or not rewriter.is_constant(node.inputs[1]):
-        return None
-    values = rewriter.value(node.inputs[1])
-    if values.shape not in ((shape[1], 1), (1, shape[1], 1)) or rewriter.shape(node.inputs[0]) != shape:
-        return None
-    values = values.reshape(-1)
-    return (values, np.zeros_like(values)) if family == _PRODUCT else (np.ones_like(values), values)
+        return False
+    values = rewriter.shape(node.inputs[1])
+    return values in ((shape[1], 1), (1, shape[1], 1)) and rewriter.shape(node.inputs[0]) == shape
 
 
 def _of_groups(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:

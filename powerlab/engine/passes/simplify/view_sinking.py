@@ -21,6 +21,8 @@ _OF_SEVERAL = frozenset({"Add", "Concat", "Multiply"})
 
 def sink_views(graph: Graph) -> Graph:
     """Return the graph with every Reshape of images behind the element-wise operators that read it."""
+    if "Reshape" not in graph.operators:
+        return graph
     rewriter = Rewriter(graph)
     made: dict[str, Node] = {}
     for node in graph.nodes:

@@ -6,7 +6,6 @@ A view that gives a convolved row of pixels the shape of an image changes places
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import cast
 
 from msgspec.structs import replace
@@ -19,6 +18,8 @@ from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 def simplify_views(graph: Graph) -> Graph:
     """Return the graph with the fewest Reshape nodes that keep the names of its outputs."""
+    if "Reshape" not in graph.operators:
+        return drop_dead(graph)
     simple = _named(drop_dead(_merged(graph)))
     lifted = _lifted(simple)
     return simple if lifted is simple else _named(drop_dead(_merged(lifted)))
@@ -29,8 +30,9 @@ def _merged(graph: Graph) -> Graph:
     renamed: dict[str, str] = {}
     made: dict[str, Node] = {}
     for old in graph.nodes:
-        inputs = tuple(renamed.get(name, name) for name in old.inputs)
-        node = old if inputs == old.inputs else replace(old, inputs=inputs)
+        node = old
+        if not renamed.keys().isdisjoint(old.inputs):
+            node = replace(old, inputs=tuple([renamed.get(name, name) for name in old.inputs]))
         output = node.outputs[0]
         if node.op_type == "Reshape":
             source = node.inputs[0]
@@ -83,8 +85,7 @@ def _renamed(node: Node, output: str) -> Node:
 
 def _named(graph: Graph) -> Graph:
     """Let a node make the output itself that a view of the same shape only gives its name."""
-    outputs = graph.output_names()
-    readings = Counter(name for node in graph.nodes for name in node.inputs)
+    readings, outputs = graph.readings, graph.output_names()
     made: dict[str, Node] = {}
     for node in graph.nodes:
         source, output = node.inputs[0], node.outputs[0]
