@@ -32,6 +32,8 @@ IMAGE_AXES, VOLUME_AXES = 4, 5
 
 _NOTHING: frozenset[str] = frozenset()
 
+_NO_ATTRIBUTES: Mapping[str, object] = MappingProxyType({})
+
 _Held = TypeVar("_Held")
 
 
@@ -81,7 +83,7 @@ class Node(Struct, frozen=True):
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attributes: Mapping[str, object] = field(default_factory=dict)
+    attributes: Mapping[str, object] = _NO_ATTRIBUTES
 
     def __post_init__(self) -> None:
         if not isinstance(self.attributes, MappingProxyType):  # a node is made many times over from one before it

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
-from powerlab.engine.ops.windows import Windows, resolve, same_pads, steps
+from powerlab.engine.ops.windows import Windows, auto_pad, resolve, same_pads, steps
 
 
 def image_shape(view: NodeView) -> tuple[int, ...]:
@@ -76,20 +76,18 @@ def transposed_windows(view: NodeView) -> Transposed:
     dilations = steps(view, "dilations", view.integers("dilations", (1,) * axes), axes, 1)
     given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
     more = steps(view, "output_padding", view.integers("output_padding", (0,) * axes), axes, 0)
-    auto_pad = view.text("auto_pad", "NOTSET")
-    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
-        view.fail(f"has auto_pad {auto_pad[:20]!r}; known are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    rule = auto_pad(view)
     wanted = view.integers("output_shape", ())[-axes:]
-    if auto_pad.startswith("SAME") and not wanted:
+    if rule.startswith("SAME") and not wanted:
         wanted = tuple(length * stride for length, stride in zip(image, strides, strict=True))
     if wanted:
         steps(view, "output_shape", wanted, axes, 1)
     pads, size = [], []
     for axis in range(axes):
         whole = strides[axis] * (image[axis] - 1) + more[axis] + (kernel[axis] - 1) * dilations[axis] + 1
-        before, after = (0, 0) if auto_pad == "VALID" else (given[axis], given[axis + axes])
+        before, after = (0, 0) if rule == "VALID" else (given[axis], given[axis + axes])
         if wanted:
-            before, after = same_pads(max(whole - wanted[axis], 0), auto_pad)
+            before, after = same_pads(max(whole - wanted[axis], 0), rule)
         pads.append(before)
         size.append(wanted[axis] if wanted else whole - before - after)
     if min(size) < 1:

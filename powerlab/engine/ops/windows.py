@@ -5,6 +5,8 @@ Source: https://onnx.ai/onnx/operators (Conv, MaxPool, AveragePool).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -12,6 +14,9 @@ from powerlab.engine.ops.view import NodeView
 
 MAX_STEP = 65536
 """The largest kernel, stride, padding or dilation: beyond any image, and small enough for 32-bit arithmetic."""
+
+
+_AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
 class Windows(Struct, frozen=True, gc=False):
@@ -61,9 +66,17 @@ def steps(view: NodeView, name: str, values: tuple[int, ...], count: int, low: i
     return values
 
 
-def same_pads(total: int, auto_pad: str) -> tuple[int, int]:
+def auto_pad(view: NodeView) -> str:
+    """Return who decides the pads of a node: itself (``NOTSET``), or a rule."""
+    rule = view.text("auto_pad", "NOTSET")
+    if rule not in _AUTO_PADS:
+        view.fail(f"has auto_pad {rule[:20]!r}; known are {', '.join(_AUTO_PADS[:-1])} and {_AUTO_PADS[-1]}")
+    return rule
+
+
+def same_pads(total: int, rule: str) -> tuple[int, int]:
     """Return how much of ``total`` padding stands before an axis and behind it, for SAME_UPPER and SAME_LOWER."""
-    before = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+    before = total // 2 if rule == "SAME_UPPER" else total - total // 2
     return before, total - before
 
 
@@ -80,23 +93,49 @@ def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> 
     dilations = steps(view, "dilations", view.integers("dilations", ones), axes, 1)
     given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
     rounds_up = view.integer("ceil_mode", 0) == 1
-    auto_pad = view.text("auto_pad", "NOTSET")
+    try:
+        return _windows(image, kernel, (strides, dilations, given), auto_pad(view), rounds_up)
+    except ValueError as error:
+        view.fail(str(error))
+
+
+@lru_cache(maxsize=256)
+def _windows(
+    image: tuple[int, ...],
+    kernel: tuple[int, ...],
+    moves: tuple[tuple[int, ...], ...],
+    rule: str,
+    rounds_up: bool,
+) -> Windows:
+    """Return the windows of checked attributes: networks repeat their layers, and each is looked at several times.
+
+    Args:
+        image: the sizes of its axes.
+        kernel: one number an axis, as the next.
+        moves: strides, dilations and pads.
+        rule: who decides the pads.
+        rounds_up: whether the last window may reach past the image.
+
+    Raises:
+        ValueError: no window fits.
+    """
+    axes = len(image)
+    strides, dilations, given = moves
     begin, end, requested_end, size = [], [], [], []
     for axis in range(axes):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         before, after = given[axis], given[axis + axes]
-        if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        if rule in ("SAME_UPPER", "SAME_LOWER"):
             count = -(-image[axis] // strides[axis])
-            before, after = same_pads(max((count - 1) * strides[axis] + reach - image[axis], 0), auto_pad)
-        elif auto_pad == "VALID":
+            before, after = same_pads(max((count - 1) * strides[axis] + reach - image[axis], 0), rule)
+        elif rule == "VALID":
             before = after = 0
-        elif auto_pad != "NOTSET":
-            view.fail(f"has auto_pad {auto_pad[:20]!r}; known are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
         room = image[axis] + before + after - reach
         if room < 0:
-            view.fail(f"has windows of {reach} pixels, larger than its padded image of {image[axis] + before + after}")
+            padded = image[axis] + before + after
+            raise ValueError(f"has windows of {reach} pixels, larger than its padded image of {padded}")
         count = room // strides[axis] + 1
-        if rounds_up and auto_pad == "NOTSET":
+        if rounds_up and rule == "NOTSET":
             count = -(-room // strides[axis]) + 1
             if (count - 1) * strides[axis] >= image[axis] + before:  # the last window must start on the image
                 count -= 1

@@ -31,9 +31,9 @@ def drop_dead(graph: Graph) -> Graph:
         nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
         changed |= outputs != node.outputs
     nodes.reverse()
-    made = {name for node in nodes for name in node.outputs}
-    made |= {part.outputs[0] for node in nodes if node.op_type == "Chain" for part in convolutions_of(node)}
-    kept = needed | {info.name for info in graph.inputs} | made
+    kept = needed.union([info.name for info in graph.inputs], *[node.outputs for node in nodes])
+    if "Chain" in graph.operators:
+        kept.update([part.outputs[0] for node in nodes for part in convolutions_of(node)])
     if not changed and graph.kept_constants.keys() <= needed and graph.tensors.keys() <= kept:
         return graph
     constants = {name: value for name, value in graph.kept_constants.items() if name in needed}

@@ -38,7 +38,7 @@ def _merged(graph: Graph) -> Graph:
             source = node.inputs[0]
             if source in made and made[source].op_type == "Reshape":
                 source = made[source].inputs[0]
-            node = view_node(node.name, source, output)
+            node = node if source == node.inputs[0] else view_node(node.name, source, output)
             if graph.shape(source) == graph.shape(output):
                 renamed[output] = source
         made[output] = node
