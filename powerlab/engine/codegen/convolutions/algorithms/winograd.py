@@ -112,26 +112,26 @@ class WinogradConvolution(Struct, frozen=True):
         """Return how many cycles of a core the convolution is expected to take."""
         tier, split, groups = machine.tier, choice.channel_split, shape.groups
         width, inputs = tier.vector_width, shape.inputs // groups
-        in_blocks, out_blocks = groups * divide_up(inputs, width), groups * divide_up(shape.outputs // groups, width)
-        own, units = self._own_tiles(shape, machine, split), _units(shape, tier, choice.tile_blocks)
-        chunks = divide_up(own, choice.chunk_tiles)
-        parts = divide_up(choice.chunk_tiles, tier.tile_pixels)
-        step = step_cycles(machine, out_blocks / units, choice.chunk_tiles / parts)
-        products = (
-            self.positions * divide_up(units, split) * parts / choice.chunk_tiles * (inputs * step + _TILE_CYCLES)
-        )
+        positions, together = self.positions, choice.chunk_tiles
+        group_blocks = divide_up(shape.outputs // groups, width)
+        in_blocks, out_blocks = groups * divide_up(inputs, width), groups * group_blocks
+        own, units = self._own_tiles(shape, machine, split), groups * divide_up(group_blocks, choice.tile_blocks)
+        chunks, passes = divide_up(own, together), divide_up(units, split)
+        parts = divide_up(together, tier.tile_pixels)
+        step = step_cycles(machine, out_blocks / units, together / parts)
+        products = positions * passes * parts / together * (inputs * step + _TILE_CYCLES)
         # Threads that divide the channels of one group all transform its input.
         transforms = (
             self.input_transform_cycles * in_blocks / min(groups, split)
             + self.output_transform_cycles * out_blocks / split
         )
-        weight_bytes = FLOAT_BYTES * self.positions * inputs * out_blocks * width / split
+        weight_bytes = FLOAT_BYTES * positions * inputs * out_blocks * width / split
         again = (chunks - 1) / _NEARER
-        held = choice.chunk_tiles * tile_bytes(in_blocks // groups, self.tile, tier, self.kernel)
-        spilled = chunks * divide_up(units, split) * max(0.0, held - _KEPT * machine.caches.l2_bytes)
+        held = together * tile_bytes(in_blocks // groups, self.tile, tier, self.kernel)
+        spilled = chunks * passes * max(0.0, held - _KEPT * machine.caches.l2_bytes)
         compute = own * (products / _EFFICIENCY + transforms)
         read = (1 + again) * weight_bytes / machine.memory_bytes_per_cycle
-        fetched = fetch_cycles(machine, shape.bytes_read, split)
+        fetched = fetch_cycles(machine, shape.bytes_read, split) if machine.threads > 1 else 0.0
         return overlapped(compute, read) + spilled / _SPILLED_BYTES_PER_CYCLE + fetched
 
     def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
@@ -219,11 +219,6 @@ def _along(shape: ConvShape) -> Iterable[tuple[int, int]]:
 def _out_blocks(shape: ConvShape, tier: Tier) -> int:
     """Return the output blocks of all groups."""
     return shape.groups * divide_up(shape.outputs // shape.groups, tier.vector_width)
-
-
-def _units(shape: ConvShape, tier: Tier, unit_blocks: int) -> int:
-    """Return into how many units of so many blocks the kernel deals the output blocks of all groups."""
-    return shape.groups * divide_up(divide_up(shape.outputs // shape.groups, tier.vector_width), unit_blocks)
 
 
 def tile_bytes(in_blocks: int, tile: int, tier: Tier, kernel: int = 3) -> int:
