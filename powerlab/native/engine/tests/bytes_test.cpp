@@ -413,7 +413,7 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   other.put(y, 0);
   const Rounding rounding = random_rounding(random);
   const float ratio = static_cast<float>(random.whole(1, 300)) / 131;
-  const int kernel = random.whole(2, 3), stride = random.whole(1, 2), pad = random.whole(0, 1),
+  const int kernel = std::min({random.whole(2, 5), h, w}), stride = random.whole(1, 2), pad = random.whole(0, 1),
             threads = random.whole(1, 3);
   const Window window{kernel, kernel, stride, stride, 1, 1, pad, pad};
   const int pooled_h = (h + 2 * pad - kernel) / stride + 1, pooled_w = (w + 2 * pad - kernel) / stride + 1;
