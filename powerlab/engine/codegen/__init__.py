@@ -59,6 +59,7 @@ from powerlab.engine.codegen.quantized.layers import (
     lower_quantized_view,
 )
 from powerlab.engine.codegen.quantized.layouts import word_tensors
+from powerlab.engine.codegen.quantized.pooled import find_pooled, lower_pooled
 from powerlab.engine.codegen.quantized.volume import byte_volume_halo, lower_quantized_volume_conv
 from powerlab.engine.codegen.recurrent.cells import lower_lstm
 from powerlab.engine.codegen.recurrent.general import lower_recurrence
@@ -275,12 +276,16 @@ def _lowered(
     attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph, partial(fits, graph, machine.tier))}
     absorbed = {before.outputs[0] for before in preactivations.values()}
     absorbed |= {node.outputs[0] for one in attentions.values() for node in one.before}
+    pooled = find_pooled(graph, lambda node: of_image if node.outputs[0] in by_images else machine)
+    absorbed |= {conv.outputs[0] for conv in pooled.values()}
     looped_steps = 0
     for index, node in enumerate(graph.nodes):
         builder.machine = of_image if index < looped else machine
         name = node.outputs[0]
         if name in attentions:
             _lower_attention(builder, attentions[name])
+        elif name in pooled:
+            lower_pooled(builder, pooled[name], node)
         elif name not in absorbed and name not in builder.written:
             LOWERINGS[node.op_type](builder, node)
         if index < looped:

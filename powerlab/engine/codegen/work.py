@@ -21,6 +21,7 @@ from powerlab.engine.program.program import Step, Tensor
 from powerlab.engine.program.storage import FLOAT_BYTES
 
 _CONVOLUTIONS = ("Conv", "FusedConv")
+_POOLED = "conv_pool_u8"
 _ATTENTIONS = ("attention_f32", "attention_bf16")
 _VIEWS = ("Concat", "Expand", "ImagePad", "Pad", "QuantPad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
@@ -61,6 +62,8 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
             continue
         parts = _PARTS.get(node.op_type, _whole)(graph, node)
         works[node.name or node.outputs[0]].extend(parts)
+    for label in {step.label for step in steps if step.family.startswith(_POOLED)}:
+        works[label] = deque([_with_pool(graph, works[label].pop())])
     together = {step.label for step in steps if step.family in _ATTENTIONS}
     for attention in find_attentions(graph, lambda _: True) if together else ():
         whole = _of_attention(graph, attention)
@@ -91,6 +94,19 @@ def _bytes_moved(graph: Graph, node: Node) -> int:
         infos = (graph.tensors[name] for name in {*node.inputs, *node.outputs} if name)
         return sum(info.elements * info.dtype.itemsize for info in infos)
     return FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[node.outputs[0]].elements)
+
+
+def _with_pool(graph: Graph, conv: StepWork) -> StepWork:
+    """Return the work of a convolution and of the pool that ends it: what lies between goes to no memory."""
+    (pool,) = graph.consumers()[conv.output]
+    between, made = graph.tensors[conv.output], pool.outputs[0]
+    return replace(
+        conv,
+        output=made,
+        shape=graph.shape(made),
+        flops=conv.flops + _flops(graph, pool),
+        bytes_moved=conv.bytes_moved + _bytes_moved(graph, pool) - 2 * between.elements * between.dtype.itemsize,
+    )
 
 
 def _of_attention(graph: Graph, attention: Attention) -> StepWork:

@@ -34,12 +34,12 @@ class Tensor(Struct, frozen=True, gc=False):
 
 
 class Part(Struct, frozen=True, eq=False):
-    """One convolution of a chain; where its operands lie is the kernel's matter, so it has layouts only."""
+    """A layer of several that a step is made of; where its operands lie is the kernel's matter: it has layouts only."""
 
     x: Layout
     out: Layout
-    weights: Floats
-    bias: Floats
+    weights: Floats | None
+    bias: Floats | None
     settings: Mapping[str, Any]
 
 
@@ -58,7 +58,7 @@ class Step(Struct, frozen=True, eq=False):
         packed_bias: such a bias.
         scratch: memory it may use as it likes, one image of the layout for each thread.
         choice: what was chosen for it, where there was a choice.
-        parts: the convolutions it is made of, where it is a chain.
+        parts: the layers it is made of, where it is several.
         operands: of a general kernel: the tensors it writes, then those it reads.
         settings: further fields of the native ``Step``.
     """

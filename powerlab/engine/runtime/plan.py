@@ -72,9 +72,12 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
 
 def _shareable(step: Step, keep: Keep) -> Step:
     """Return the step with constants that lie as a plan keeps them, so that every plan has the same and no copy."""
-    parts = tuple(replace(part, weights=keep(part.weights), bias=keep(part.bias)) for part in step.parts)
-    weights = None if step.weights is None else keep(step.weights)
-    return replace(step, weights=weights, bias=None if step.bias is None else keep(step.bias), parts=parts)
+
+    def kept(values: Floats | None) -> Floats | None:
+        return None if values is None else keep(values)
+
+    parts = tuple(replace(part, weights=kept(part.weights), bias=kept(part.bias)) for part in step.parts)
+    return replace(step, weights=kept(step.weights), bias=kept(step.bias), parts=parts)
 
 
 def aligned(values: Floats) -> Floats:

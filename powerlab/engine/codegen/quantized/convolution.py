@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from powerlab.engine.codegen.attributes import function_fields
+from powerlab.engine.codegen.attributes import function_fields, integers
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
@@ -33,7 +33,7 @@ from powerlab.engine.codegen.quantized.pack import (
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, Halo, Layout, divide_up
-from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.program.program import Floats, Part, Tensor
 from powerlab.engine.target.tiers import Tier
 
 _BLOCK_WORDS = BYTE_BLOCK // WORD_BYTES
@@ -46,6 +46,30 @@ def byte_halo(graph: Graph, node: Node) -> Halo:
     """Return the zero points that a QuantConv needs around the planes of its input."""
     shape = conv_shape(graph, node, ())
     return halo_of(shape, shape.size)
+
+
+class Pooled(Struct, frozen=True, gc=False):
+    """How a max pool ends a convolution.
+
+    Attributes:
+        node: the QuantPool.
+        band: rows of the convolution's result that a thread has at a time.
+        made: all of that result.
+        scratch: memory for the bands.
+    """
+
+    node: Node
+    band: Layout
+    made: Layout
+    scratch: Tensor
+
+    def fields(self) -> dict[str, Any]:
+        """Return what the step has beside that of the convolution."""
+        (kernel_h, kernel_w), (stride_h, stride_w) = integers(self.node, "kernel"), integers(self.node, "strides")
+        top, left = integers(self.node, "pads")[:2]
+        windows = {"kernel_h": kernel_h, "kernel_w": kernel_w, "stride_h": stride_h, "stride_w": stride_w}
+        part = Part(self.band, self.made, None, None, {**windows, "pad_top": top, "pad_left": left})
+        return {"parts": (part,), "scratch": self.scratch}
 
 
 class ByteConvolution(Struct, frozen=True, eq=False):
@@ -61,6 +85,7 @@ class ByteConvolution(Struct, frozen=True, eq=False):
         begin: what the sum of each output begins with.
         multipliers: of the sum of each output.
         planes: of a volume that are the channels of one image; weights have those of each behind those of another.
+        pooled: how a pool ends it, whose result ``out`` then is; None where none does.
     """
 
     node: Node
@@ -72,6 +97,7 @@ class ByteConvolution(Struct, frozen=True, eq=False):
     begin: NDArray[Any]
     multipliers: Floats
     planes: int = 1
+    pooled: Pooled | None = None
 
     @property
     def floats(self) -> bool:
@@ -81,21 +107,30 @@ class ByteConvolution(Struct, frozen=True, eq=False):
 
 def lower_quantized_conv(builder: Builder, node: Node) -> None:
     """Lower a QuantConv: its result is bytes, or floats in blocks."""
-    weights = np.asarray(builder.graph.constants[node.inputs[1]], np.int8)
-    conv = ByteConvolution(
-        node,
-        conv_shape(builder.graph, node, ()),
-        builder.byte_tensor(node.inputs[0]),
-        builder.new_blocked(node.outputs[0]) if node.attributes.get("floats") else builder.new_bytes(node.outputs[0]),
-        builder.byte_tensor(node.input(4)) if node.input(4) else None,
-        weights.reshape(*weights.shape, *(1,) * (4 - weights.ndim)),
-        builder.graph.constants[node.inputs[2]],
-        builder.graph.constants[node.inputs[3]],
+    made = node.outputs[0]
+    conv = byte_convolution(
+        builder, node, builder.new_blocked(made) if node.attributes.get("floats") else builder.new_bytes(made)
     )
     if conv.shape.depthwise and not conv.floats:
         _emit_depthwise(builder, _of_stored(builder, conv))
     else:
         emit_direct(builder, conv)
+
+
+def byte_convolution(builder: Builder, node: Node, out: Tensor, pooled: Pooled | None = None) -> ByteConvolution:
+    """Return a QuantConv that writes ``out``."""
+    weights = np.asarray(builder.graph.constants[node.inputs[1]], np.int8)
+    return ByteConvolution(
+        node,
+        conv_shape(builder.graph, node, ()),
+        builder.byte_tensor(node.inputs[0]),
+        out,
+        builder.byte_tensor(node.input(4)) if node.input(4) else None,
+        weights.reshape(*weights.shape, *(1,) * (4 - weights.ndim)),
+        builder.graph.constants[node.inputs[2]],
+        builder.graph.constants[node.inputs[3]],
+        pooled=pooled,
+    )
 
 
 def _of_stored(builder: Builder, conv: ByteConvolution) -> ByteConvolution:
@@ -150,7 +185,7 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
         conv, window["kernel_w"] = replace(conv, weights=_of_each_plane(fold_byte_row, conv)), 1
     elif conv.planes > 1:
         conv = replace(conv, weights=_of_each_plane(fill_blocks, conv))
-    if shape.taps == 1 and shape.strides == (1, 1):
+    if shape.taps == 1 and shape.strides == (1, 1) and conv.pooled is None:
         places = tuple(_as_row(one) for one in places)
     out_width = tier.vector_width if conv.floats else BYTE_BLOCK
     for part in group_parts(shape, BYTE_BLOCK):
@@ -165,7 +200,7 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
         work = _work(places[0], groups, own, in_block, tier.vector_width)
         products = products_in_16_bits(own) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
-        cut = partition(work, tile, builder.threads, builder.machine.caches)
+        cut = partition(work, tile, 1 if conv.pooled else builder.threads, builder.machine.caches)
         weights = pack_bytes(
             own,
             groups,
@@ -181,7 +216,7 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
         )
         for one in places:
             builder.emit(
-                f"conv_direct_u8{'_f32' * conv.floats}{f'_narrow{products}' * (products > 1)}",
+                f"{_family(conv)}{f'_narrow{products}' * (products > 1)}",
                 conv.node,
                 _planes(one.out, channels, out_width),
                 one.x if words else _planes(one.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
@@ -196,7 +231,14 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
                 chunk_tiles=cut.chunk_tiles,
                 **window,
                 **{**byte_fields(conv.node, one.out, tier.byte_form), **function_fields(conv.node)},
+                **({} if conv.pooled is None else conv.pooled.fields()),
             )
+
+
+def _family(conv: ByteConvolution) -> str:
+    if conv.pooled is not None:
+        return "conv_pool_u8"
+    return "conv_direct_u8_f32" if conv.floats else "conv_direct_u8"
 
 
 def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:
@@ -215,6 +257,10 @@ def _byte_tier(tier: Tier, products: int) -> Tier:
 def _work(conv: ByteConvolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:
     """Return what has to be done, a word counting as a channel of floats: it takes as long and is as large."""
     x, out = conv.x.layout, conv.out.layout
+    x_bytes = x.n * x.c * x.h * x.w
+    if conv.pooled is not None:  # a band is made at a time
+        out, whole = conv.pooled.band, conv.pooled.made
+        x_bytes = x_bytes * out.h // (whole.n * whole.h)
     return Work(
         groups=groups,
         in_blocks=divide_up(divide_up(own.shape[1], WORD_BYTES), in_block),
@@ -223,7 +269,7 @@ def _work(conv: ByteConvolution, groups: int, own: Bytes, in_block: int, width: 
         out_blocks=divide_up(len(own) // groups, width),
         rows=out.n * out.h,
         columns=out.w,
-        x_bytes=x.n * x.c * x.h * x.w,
+        x_bytes=x_bytes,
     )
 
 

@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "kernels/bytes/conv_bytes.hpp"
+#include "kernels/bytes/conv_pool_bytes.hpp"
 #include "kernels/bytes/matmul_bytes.hpp"
 #include "kernels/epilogue.hpp"
 
@@ -22,6 +23,7 @@ void finish_tile(const Step& s, const OutTile& tile) { finish(s, tile); }
 const Kernel kModelKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8", conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32", conv_bytes<true>),
+    POWERLAB_KERNEL("conv_pool_u8", "conv_pool_u8", conv_pool_bytes<>),
     POWERLAB_KERNEL("matmul_u8", "matmul_u8", matmul_bytes),
     POWERLAB_KERNEL("pack_matrix_s8", "pack_matrix_s8", pack_matrix_bytes),
     POWERLAB_KERNEL("quantize_matrix", "quantize_matrix_u8", quantize_matrix),

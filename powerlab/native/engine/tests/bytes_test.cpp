@@ -280,6 +280,36 @@ std::vector<std::uint8_t> packed_neighbours(int v, int neighbours, const ByteCas
   return packed;
 }
 
+// The largest bytes of windows of `made`, which is what `step` makes: as one kernel, a band of rows at a time.
+void check_pooled(const ByteTable& bytes, const ByteCase& c, Step step, const ByteTensor& made, int threads,
+                  Random& random, Report& report) {
+  const int kernel = std::min({random.whole(1, 3), made.h, made.w}), stride = random.whole(1, 3);
+  const int pad = random.whole(0, kernel / 2), windows = random.whole(1, 4);
+  ByteTensor expected(made.n, made.c, (made.h + 2 * pad - kernel) / stride + 1,
+                      (made.w + 2 * pad - kernel) / stride + 1);
+  reference::pool_max_bytes(made, {kernel, kernel, stride, stride, 1, 1, pad, pad}, expected);
+  PlacedBytes out(bytes, expected.n, expected.c, expected.h, expected.w, 1);
+  const int rows = (windows - 1) * stride + kernel;
+  Step pool{};
+  pool.x = view_in_blocks(nullptr, 1, made.c, rows, made.w, kBlock, kBlock / 4, 0);
+  pool.out.h = made.h;
+  pool.kernel_h = pool.kernel_w = kernel;
+  pool.stride_h = pool.stride_w = stride;
+  pool.pad_top = pool.pad_left = pad;
+  Floats bands(static_cast<std::size_t>(threads * pool.x.image));
+  step.out = out.view;
+  step.scratch.data = bands.data();
+  step.scratch.image = pool.x.image;
+  step.channel_split = 1;
+  step.parts = &pool;
+  step.part_count = 1;
+  run_kernel(bytes, "conv_pool_u8" + (c.narrow > 1 ? "_narrow" + std::to_string(c.narrow) : ""), step, threads);
+  std::string name = name_of(bytes, c, threads) + ", pooled";
+  for (const int number : {kernel, stride, pad, windows}) name.append(1, ' ').append(std::to_string(number));
+  report.check(name, out.different(expected), 0);
+  report.check(name + ", around", out.written_around(), 0);
+}
+
 void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase& c, Random& random, Report& report) {
   const int v = table.vector_width;
   const int out_h = (c.h + 2 * c.pad - (c.kernel_h - 1) * c.dilation - 1) / c.stride + 1;
@@ -370,6 +400,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     } else {
       report.check(name, out.different(expected), 0);
       report.check(name + ", around", out.written_around(), 0);
+      if (!c.depthwise && !c.residual) check_pooled(bytes, c, step, expected, threads, random, report);
     }
   }
 }

@@ -1,6 +1,7 @@
 // All kernels on bytes for one instruction set: compiled once for each, with its flags and in its namespace, beside the
 // tier whose vectors it has. A new kernel is a function in a header under kernels/bytes/ and one line here.
 #include "kernels/bytes/conv_bytes.hpp"
+#include "kernels/bytes/conv_pool_bytes.hpp"
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/depthwise_bytes.hpp"
 #include "kernels/bytes/depthwise_neighbours.hpp"
@@ -17,10 +18,13 @@ namespace powerlab::engine::POWERLAB_TIER {
 static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8_" POWERLAB_BYTE_TILE, conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32_" POWERLAB_BYTE_TILE, conv_bytes<true>),
+    POWERLAB_KERNEL("conv_pool_u8", "conv_pool_u8_" POWERLAB_BYTE_TILE, conv_pool_bytes<>),
 #if defined(POWERLAB_NARROW)
     POWERLAB_KERNEL("conv_direct_u8_narrow2", "conv_direct_u8_narrow2_" POWERLAB_NARROW_TILE, conv_bytes<false, 2>),
     POWERLAB_KERNEL("conv_direct_u8_f32_narrow2", "conv_direct_u8_f32_narrow2_" POWERLAB_NARROW_TILE,
                     conv_bytes<true, 2>),
+    POWERLAB_KERNEL("conv_pool_u8_narrow2", "conv_pool_u8_narrow2_" POWERLAB_NARROW_TILE, conv_pool_bytes<2>),
+    POWERLAB_KERNEL("conv_pool_u8_narrow4", "conv_pool_u8_narrow4_" POWERLAB_NARROW_TILE, conv_pool_bytes<4>),
     POWERLAB_KERNEL("conv_direct_u8_narrow4", "conv_direct_u8_narrow4_" POWERLAB_NARROW_TILE, conv_bytes<false, 4>),
     POWERLAB_KERNEL("conv_direct_u8_f32_narrow4", "conv_direct_u8_f32_narrow4_" POWERLAB_NARROW_TILE,
                     conv_bytes<true, 4>),
