@@ -12,7 +12,7 @@ from powerlab.engine.ops.functions import FUNCTIONS, KERNELS
 
 def integers(node: Node, name: str) -> tuple[int, ...]:
     """Return an attribute that is a sequence of integers."""
-    return tuple(int(value) for value in cast("Iterable[int]", node.attributes[name]))
+    return tuple(map(int, cast("Iterable[int]", node.attributes[name])))
 
 
 def number(node: Node, name: str) -> float:

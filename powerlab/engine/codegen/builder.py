@@ -175,7 +175,7 @@ class Builder:
         """Return the ScaleShift that a convolution applies to what it reads."""
         return self._preactivations[node.outputs[0]]
 
-    def readers(self, name: str) -> list[Node]:
+    def readers(self, name: str) -> Sequence[Node]:
         """Return the nodes that read a tensor."""
         return self._readers[name]
 

@@ -33,6 +33,8 @@ def aligned_floats(count: int) -> Floats:
 
 def fill_channels(values: Floats | None, channels: int, blocks: int, width: int) -> Floats:
     """Return per-channel values, shape (channels,), as ``blocks * width`` floats; absent ones and the rest are 0."""
+    if values is not None and channels == blocks * width:
+        return np.ascontiguousarray(values.reshape(-1), np.float32)
     filled = np.zeros(blocks * width, np.float32)
     if values is not None:
         filled[:channels] = values.reshape(-1)

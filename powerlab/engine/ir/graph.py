@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -189,22 +189,30 @@ class Graph(Struct, frozen=True, dict=True):
         """Return the shape of ``tensor``."""
         return self.tensors[tensor].shape
 
-    def producers(self) -> dict[str, Node]:
+    def producers(self) -> Mapping[str, Node]:
         """Return the node that makes each tensor made by a node."""
-        return {output: node for node in self.nodes for output in node.outputs if output}
+        return self._producers
 
-    def consumers(self) -> dict[str, list[Node]]:
+    def consumers(self) -> Mapping[str, Sequence[Node]]:
         """Return the nodes that read each tensor, once per reading; graph outputs are not listed."""
+        return self._consumers
+
+    @cached_property
+    def _producers(self) -> Mapping[str, Node]:
+        return MappingProxyType({output: node for node in self.nodes for output in node.outputs if output})
+
+    @cached_property
+    def _consumers(self) -> Mapping[str, Sequence[Node]]:
         found: dict[str, list[Node]] = {name: [] for name in self.tensors}
         for node in self.nodes:
             for name in node.inputs:
                 if name:
                     found[name].append(node)
-        return found
+        return MappingProxyType(found)
 
     def output_names(self) -> frozenset[str]:
         """Return the names of the graph's outputs."""
-        return frozenset(info.name for info in self.outputs)
+        return frozenset([info.name for info in self.outputs])
 
     def rewritten(
         self,

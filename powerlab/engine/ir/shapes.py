@@ -267,7 +267,7 @@ class _Inference:
             self._add_constant(node.outputs[0], value)
             return ()
         for wanted in (*node.inputs, *node.captured()):
-            if wanted and wanted not in tensors and wanted not in self.sequences:
+            if wanted not in tensors and wanted and wanted not in self.sequences:
                 raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
         view = NodeView(
             node,
@@ -276,14 +276,13 @@ class _Inference:
         )
         if node.op_type in CONTROL:
             return self._inline(view)
-        held = resolved(view, self._sequences)
-        if held is not None:
+        if (held := resolved(view, self._sequences)) is not None:
             self._add_constants(held.constants)
             self.sequences.update(held.sequences)
             return held.nodes
         rule = operator(node)
         try:
-            specs = (rule.infer(view), *rule.infer_more(view))
+            specs = rule.specs(view)
         except NeedsRunError as error:
             if error.tensor not in self.constants or error.tensor in known:
                 raise
@@ -298,7 +297,8 @@ class _Inference:
             if info.name:
                 tensors[info.name] = info
         self.nodes.append(node if named == node.outputs else replace(node, outputs=named))
-        if sum([info.elements for info in infos]) <= _MAX_TRACKED_ELEMENTS:
+        elements = sum([info.elements for info in infos])
+        if elements <= _MAX_TRACKED_ELEMENTS and (rule.evaluate is not None or elements == 0):
             known.update(rule.folded(view, infos))
         return ()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Operator(Struct, frozen=True):
     """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
 
-    ``infer_more`` gives those of the outputs after the first, for the few operators that make several.
+    ``infer_more`` gives those of the outputs after the first; None: it makes one.
     ``by_values`` says that the values of its inputs, however large, decide the shape of what it makes.
     ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape), or the
     values of all outputs; ``infer`` has been asked before, so shapes are sound.
@@ -28,9 +28,14 @@ class Operator(Struct, frozen=True):
     infer: Callable[[NodeView], Spec]
     evaluate: Callable[[NodeView], Array | tuple[Array, ...]] | None = None
     of_shape: bool = False
-    infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
+    infer_more: Callable[[NodeView], tuple[Spec, ...]] | None = None
     by_values: bool = False
     gradient: Gradient | None = None
+
+    def specs(self, view: NodeView) -> tuple[Spec, ...]:
+        """Return the shapes and types of all outputs of a node."""
+        one = self.infer(view)
+        return (one,) if self.infer_more is None else (one, *self.infer_more(view))
 
     def folds(self, view: NodeView, made: Sequence[TensorInfo]) -> bool:
         """Say whether the values of the node's outputs ``made`` can be told without a run."""
@@ -56,7 +61,7 @@ def of_values(evaluate: Callable[[NodeView], Array | tuple[Array, ...]]) -> Oper
 
 def _empty(made: Sequence[TensorInfo]) -> bool:
     """Say whether tensors have no elements, so that their values are known whatever their node computes."""
-    return not any(info.name and info.elements for info in made)
+    return not [info for info in made if info.name and info.elements]
 
 
 def same_as_input(view: NodeView) -> Spec:

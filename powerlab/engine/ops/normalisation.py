@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator, same_as_input
 from powerlab.engine.ops.convolution import image_shape
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
@@ -33,6 +36,11 @@ def _lrn(view: NodeView) -> Spec:
     for name in ("alpha", "beta", "bias"):
         view.number(name, 0.0)
     return same_as_input(view)
+
+
+def of_channels(values: Array, channels: int) -> Array:
+    """Return numbers, each of neighbouring channels, of as many channels."""
+    return values if len(values) == channels else np.repeat(values, channels // len(values))
 
 
 def normalised_groups(view: NodeView) -> int:

@@ -80,7 +80,8 @@ class NodeView(Struct, frozen=True):
 
     def is_constant(self) -> bool:
         """Say whether the value of every input is known."""
-        return all(value is not None or info is None for info, value in zip(self.infos, self.values, strict=True))
+        pairs = zip(self.infos, self.values, strict=True)
+        return not [name for name, value in pairs if value is None and name is not None]
 
     def is_known(self, index: int) -> bool:
         """Say whether the value of input ``index`` is known without running the network."""

@@ -48,7 +48,7 @@ class GraphTape:
         outputs = (first, *(self._fresh(f"{first}.{number}") for number in range(1, made)))
         node = Node(op_type, first, inputs, outputs, attributes)
         view, rule = self.view(node), training_operator(node)
-        for name, (shape, dtype) in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False):
+        for name, (shape, dtype) in zip(outputs, rule.specs(view), strict=False):
             self._tensors[name] = TensorInfo(name, shape, dtype)
         self.nodes.append(node)
         self._makers.update(dict.fromkeys(outputs, node))

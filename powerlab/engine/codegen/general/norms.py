@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
@@ -12,6 +11,7 @@ from powerlab.engine.codegen.attributes import clamp_fields, integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.ops.normalisation import of_channels
 from powerlab.engine.program.operand import MOST_AXES, Operand
 
 
@@ -32,7 +32,7 @@ def lower_group_norm(builder: Builder, node: Node) -> None:
 
 def _in_blocks(builder: Builder, node: Node, groups: int) -> str:
     """Return the kernel in blocks, where a group is a channel or fills blocks; empty: there is none."""
-    if not set(node.inputs[1:]) <= set(builder.graph.constants):
+    if not all(name in builder.graph.constants for name in node.inputs[1:]):
         return ""
     channels = builder.graph.shape(node.inputs[0])[1]
     if groups == channels:
@@ -43,7 +43,7 @@ def _in_blocks(builder: Builder, node: Node, groups: int) -> str:
 def _norm_blocks(builder: Builder, node: Node, family: str, groups: int) -> None:
     x, out, width = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0]), builder.tier.vector_width
     scale, shift = (
-        fill_channels(np.repeat(values, x.layout.c // len(values)), x.layout.c, x.layout.blocks, width)
+        fill_channels(of_channels(values, x.layout.c), x.layout.c, x.layout.blocks, width)
         for values in map(builder.constant, node.inputs[1:])
     )
     fields = {"groups": groups, "alpha": number(node, "epsilon"), **clamp_fields(node)}

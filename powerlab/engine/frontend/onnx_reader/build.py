@@ -147,7 +147,7 @@ class _Nodes(Struct, frozen=True):
     narrow: NarrowOutputs
 
     def read(self, messages: Iterable[schema.NodeMessage]) -> tuple[Node, ...]:
-        return tuple(self._node(message, index) for index, message in enumerate(messages))
+        return tuple([self._node(message, index) for index, message in enumerate(messages)])
 
     def _node(self, message: schema.NodeMessage, index: int) -> Node:
         name = message.name or next(filter(None, message.output), f"#{index}")

@@ -283,10 +283,11 @@ def check_signature(node: Node, signatures: Mapping[str, tuple[int, str]] = SIGN
     most, names = signatures[node.op_type]
     if len(node.inputs) > most:
         raise PowerlabError(f"{node} has {len(node.inputs)} inputs, but {node.op_type} takes {most} at most.")
+    known = _words(names)
     for name, value in node.attributes.items():
         if name in FLAGS and isinstance(value, int) and value not in (0, 1):
             raise PowerlabError(f"{node} has {name} {value}, which must be 0 or 1; export the model again.")
-        if name not in _words(names):
+        if name not in known:
             raise PowerlabError(
                 f"{node} has the attribute {quoted(name)}, which {node.op_type} does not take; export the model again."
             )

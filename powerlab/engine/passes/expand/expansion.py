@@ -57,7 +57,7 @@ class Expansion:
         rule, base_name = self._rules(view.node), f"{self._node.outputs[0]}.{op_type.lower()}"
         made = tuple(
             output or self._rewriter.tensor(base_name, *spec)
-            for output, spec in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False)
+            for output, spec in zip(outputs, rule.specs(view), strict=False)
         )
         self.nodes.append(Node(op_type, name, inputs, made, attributes))
         return made

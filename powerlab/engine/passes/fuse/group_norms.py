@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import IMAGE_AXES, Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear
+from powerlab.engine.ops.normalisation import of_channels
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _PRODUCT = "mul_strided_f32"
@@ -91,7 +92,7 @@ def _scaled(node: Node, norm: Node, rewriter: Rewriter) -> tuple[Node, ...] | No
 
 def _changed(norm: Node, scale: Array, shift: Array, output: str, rewriter: Rewriter) -> Node:
     """Return the norm with what follows it, a factor and a summand a channel."""
-    own, added = (np.repeat(values, len(scale) // len(values)) for values in map(rewriter.value, norm.inputs[1:]))
+    own, added = (of_channels(rewriter.value(name), len(scale)) for name in norm.inputs[1:])
     times = rewriter.constant(f"{output}.scale", own * scale)
     plus = rewriter.constant(f"{output}.shift", added * scale + shift)
     return Node("GroupNorm", norm.name, (norm.inputs[0], times, plus), (output,), norm.attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ def fuse_transposes(graph: Graph) -> Graph:
     return graph.rewritten(_fused(node, made) if node.op_type == "Product" else node for node in graph.nodes)
 
 
-def _fused(node: Node, made: dict[str, Node]) -> Node:
+def _fused(node: Node, made: Mapping[str, Node]) -> Node:
     inputs, attributes = list(node.inputs), dict(node.attributes)
     for index, side in enumerate(_SIDES):
         before = made.get(inputs[index])

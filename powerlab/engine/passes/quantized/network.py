@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,11 +28,11 @@ class Network:
     graph: Graph
     rewriter: Rewriter
     bytes: dict[str, Scale] = field(init=False)
-    producers: dict[str, Node] = field(init=False)
+    producers: Mapping[str, Node] = field(init=False)
     added: dict[str, Node] = field(default_factory=dict, init=False)
     sole: Sole = field(init=False)
     _outputs: frozenset[str] = field(init=False)
-    _readers: dict[str, list[Node]] = field(init=False)
+    _readers: Mapping[str, Sequence[Node]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the tensors that may be bytes."""
@@ -70,7 +71,7 @@ class Network:
         self.bytes[name] = scale
         return name
 
-    def readers(self, tensor: str) -> list[Node]:
+    def readers(self, tensor: str) -> Sequence[Node]:
         """Return the nodes that read a tensor, once per reading."""
         return self._readers[tensor]
 

@@ -16,6 +16,7 @@ from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
+from powerlab.engine.program.layout import divide_up
 
 
 class _Axis(NamedTuple):
@@ -71,7 +72,8 @@ def _axis(taps: int, size: int, made: int, steps: tuple[int, int], pads: tuple[i
 
     def is_inside(tap: int) -> bool:
         first = tap * dilation - pads[0]
-        return any(0 <= first + at * stride < size for at in range(made))
+        outside = max(0, divide_up(-first, stride))  # positions before the image
+        return outside < made and first + outside * stride < size
 
     begin, end = 0, taps
     while begin < end - 1 and pads[0] >= (begin + 1) * dilation and not is_inside(begin):
