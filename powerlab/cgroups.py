@@ -53,6 +53,13 @@ def mounts(sysroot: Sysroot) -> Mounts:
         )
 
 
+def _usual_mounts(sysroot: Sysroot) -> Mounts | None:
+    """Return where the controller ``cpu`` is if that is a usual place: to list all mounts takes ten times as long."""
+    if "cpu" in _read(sysroot, f"{USUAL_PLACE}/cgroup.controllers").split():
+        return Mounts(version_2=USUAL_PLACE)
+    return Mounts(version_1=_USUAL_PLACE_1) if _read(sysroot, f"{_USUAL_PLACE_1}/cpu.cfs_period_us") else None
+
+
 def _unescaped(place: str) -> str:
     """Return a place as it is called: the kernel writes spaces, tabs, line ends and backslashes in octal."""
     if "\\" not in place:
@@ -95,8 +102,8 @@ def quota_cores(sysroot: Sysroot) -> float | None:
 
     Version 2 has the quota in ``cpu.max``, version 1 (the kernel of JetPack 4) in two files of the ``cpu`` controller.
     """
-    found, (group_1, group_2) = mounts(sysroot), _own_groups(sysroot, "cpu")
-    place_1, place_2 = found.version_1 or f"{USUAL_PLACE}/cpu", found.version_2 or USUAL_PLACE
+    found, (group_1, group_2) = _usual_mounts(sysroot) or mounts(sysroot), _own_groups(sysroot, "cpu")
+    place_1, place_2 = found.version_1 or _USUAL_PLACE_1, found.version_2 or USUAL_PLACE
     limits = [_quota_of_version_1(sysroot, f"{place_1}{group}") for group in _up_to_the_top(group_1)]
     limits += [parse_cpu_max(_read(sysroot, f"{place_2}{group}/cpu.max")) for group in _up_to_the_top(group_2)]
     return min((limit for limit in limits if limit is not None), default=None)

@@ -129,7 +129,7 @@ def tier_for(precision: str) -> Tier:
         raise PowerlabError(
             f"the engine tier {tier.name} has no instructions for {numbers} on this processor; use fp32 or int8."
         )
-    return replace(tier, precision=precision)
+    return tier if tier.precision == precision else replace(tier, precision=precision)
 
 
 def missing_numbers(tier: Tier, precision: str) -> str:

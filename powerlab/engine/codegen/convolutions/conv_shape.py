@@ -110,13 +110,13 @@ def conv_shape(graph: Graph, node: Node, padded: Collection[str]) -> ConvShape:
 def conv_shapes(graph: Graph) -> dict[str, ConvShape]:
     """Return what each FusedConv of an optimised graph is asked to do, by the name of its result."""
     padded, preactivations = padded_tensors(graph), find_preactivations(graph)
-    shapes = {
-        node.outputs[0]: replace(conv_shape(graph, node, padded), preactivated=node.outputs[0] in preactivations)
-        for node in graph.nodes
-        if node.op_type == "FusedConv"
-    }
-    alone = {node.outputs[0] for node in graph.nodes[: looped_nodes(graph)]}
-    return {name: replace(shape, images=1) if name in alone else shape for name, shape in shapes.items()}
+    shapes = {node.outputs[0]: conv_shape(graph, node, padded) for node in graph.nodes if node.op_type == "FusedConv"}
+    for name in preactivations:
+        shapes[name] = replace(shapes[name], preactivated=True)
+    for node in graph.nodes[: looped_nodes(graph)]:
+        if node.op_type == "FusedConv":
+            shapes[node.outputs[0]] = replace(shapes[node.outputs[0]], images=1)
+    return shapes
 
 
 def halo_of(shape: ConvShape, size: tuple[int, int]) -> Halo:
