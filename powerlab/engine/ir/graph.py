@@ -7,7 +7,6 @@ means an optional input left out. Every tensor of a loaded graph has a static sh
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -183,7 +182,11 @@ class Graph(Struct, frozen=True, dict=True):
     @cached_property
     def readings(self) -> Mapping[str, int]:
         """Return how many times nodes read each tensor that any of them reads; graph outputs are not counted."""
-        return Counter([name for node in self.nodes for name in node.inputs])
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                found[name] = found.get(name, 0) + 1
+        return found
 
     def shape(self, tensor: str) -> tuple[int, ...]:
         """Return the shape of ``tensor``."""
