@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "byte_weights.hpp"
 #include "direct_weights.hpp"
 #include "halves.hpp"
 #include "memory.hpp"
@@ -366,6 +367,66 @@ void bind_packing(nb::module_& module) {
       nb::arg("lanes"));
 }
 
+void bind_byte_packing(nb::module_& module) {
+  using Bytes = nb::ndarray<const std::int8_t, nb::ndim<3>, nb::device::cpu>;
+  using Rows = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::device::cpu>;
+  using Sums = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  module.def(
+      "pack_bytes",
+      [](const Bytes& weights, std::int64_t groups, std::int64_t width, std::int64_t tile_vectors, std::int64_t words,
+         const std::string& form) {
+        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
+        const engine::ByteWeights sizes{.outputs = size(0),
+                                        .inputs = size(1),
+                                        .taps = size(2),
+                                        .output_stride = weights.stride(0),
+                                        .input_stride = weights.stride(1),
+                                        .tap_stride = weights.stride(2),
+                                        .groups = groups,
+                                        .width = width,
+                                        .tile_vectors = tile_vectors,
+                                        .words = words};
+        const std::int64_t bytes = engine::packed_bytes(sizes, form), float_bytes = sizeof(float);
+        auto packed = empty_floats((bytes + float_bytes - 1) / float_bytes);
+        {
+          const nb::gil_scoped_release release;
+          auto* const first = reinterpret_cast<std::uint8_t*>(packed.data());
+          engine::pack_bytes(sizes, form, weights.data(), {first, static_cast<std::size_t>(bytes)});
+          std::fill(first + bytes, first + packed.size() * sizeof(float), std::uint8_t{0});
+        }
+        return packed;
+      },
+      nb::arg("weights"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_vectors"), nb::arg("words"),
+      nb::arg("form"));
+  module.def(
+      "packed_byte_floats",
+      [](const std::tuple<std::int64_t, std::int64_t, std::int64_t>& shape, std::int64_t groups, std::int64_t width,
+         std::int64_t tile_vectors, std::int64_t words, const std::string& form) {
+        const engine::ByteWeights sizes{.outputs = std::get<0>(shape),
+                                        .inputs = std::get<1>(shape),
+                                        .taps = std::get<2>(shape),
+                                        .output_stride = 0,
+                                        .input_stride = 0,
+                                        .tap_stride = 0,
+                                        .groups = groups,
+                                        .width = width,
+                                        .tile_vectors = tile_vectors,
+                                        .words = words};
+        return (engine::packed_bytes(sizes, form) + 3) / 4;
+      },
+      nb::arg("shape"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_vectors"), nb::arg("words"),
+      nb::arg("form"));
+  module.def(
+      "sum_rows",
+      [](const Rows& rows, const Sums& sums, const Sums& absolute) {
+        const nb::gil_scoped_release release;
+        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(rows.shape(axis)); };
+        engine::sum_rows({rows.data(), size(0), size(1), rows.stride(0), rows.stride(1)}, {sums.data(), sums.size()},
+                         {absolute.data(), absolute.size()});
+      },
+      nb::arg("rows"), nb::arg("sums"), nb::arg("absolute"));
+}
+
 void bind_halves(nb::module_& module) {
   using Halves = nb::ndarray<std::uint16_t, nb::c_contig, nb::device::cpu>;
   using ConstHalves = nb::ndarray<const std::uint16_t, nb::c_contig, nb::device::cpu>;
@@ -394,6 +455,7 @@ void bind_engine(nb::module_& module) {
   bind_plan_group(module);
   bind_arena(module);
   bind_packing(module);
+  bind_byte_packing(module);
   bind_halves(module);
   module.def("tiers", [] {
     nb::list tiers;

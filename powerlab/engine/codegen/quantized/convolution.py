@@ -28,6 +28,7 @@ from powerlab.engine.codegen.quantized.pack import (
     pack_depthwise_bytes,
     pack_depthwise_neighbours,
     pack_requantization,
+    packed_bytes,
     products_in_16_bits,
 )
 from powerlab.engine.ir.graph import Graph, Node
@@ -201,7 +202,8 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
         products = products_in_16_bits(own) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
         cut = partition(work, tile, 1 if conv.pooled else builder.threads, builder.machine.caches)
-        weights = pack_bytes(
+        pack = packed_bytes if len(places) == 1 else pack_bytes  # what several steps share is made once
+        weights = pack(
             own,
             groups,
             (tile.tile_blocks, tier.vector_width),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
+from powerlab.engine.codegen.pack import aligned_floats
+from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value
 from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, divide_up
 from powerlab.engine.program.program import Floats
+from powerlab.engine.target.tiers import native_engine
 
 Bytes = NDArray[np.int8]
 
@@ -36,7 +38,8 @@ def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
 
 def fill_blocks(weights: Bytes) -> Bytes:
     """Fill the input channels of weights (O, I, kh, kw) up to whole blocks with zeros."""
-    return np.pad(weights, ((0, 0), (0, -weights.shape[1] % BYTE_BLOCK), (0, 0), (0, 0)))
+    missing = -weights.shape[1] % BYTE_BLOCK
+    return np.pad(weights, ((0, 0), (0, missing), (0, 0), (0, 0))) if missing else weights
 
 
 def merge_byte_groups(weights: Bytes, groups: int, merged: int) -> Bytes:
@@ -99,46 +102,32 @@ def pack_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, f
     """Pack a convolution for ``conv_direct_u8``: [unit][block][kh][kw][word][vector][half][width], bytes as floats.
 
     Args:
-        weights: shape (O, I / groups, kh, kw).
+        weights: shape (O, I / groups, kh, kw), with any strides.
         groups: groups of the convolution.
         unit: how many vectors a unit of outputs has at most, and how many outputs a vector.
         words: words of an input block.
         form: how the four weights of a word lie.
     """
     most, width = unit
-    outputs, inputs, *kernel = weights.shape
-    per_group, total = outputs // groups, divide_up(inputs, WORD_BYTES)
-    vectors = divide_up(per_group, width)
-    pieces = []
-    for group in range(groups):
-        filled = np.zeros((vectors * width, total * WORD_BYTES, *kernel), np.int8)
-        filled[:per_group, :inputs] = weights[group * per_group : (group + 1) * per_group]
-        for begin, end in itertools.pairwise(unit_bounds(vectors, most)):
-            rows = filled[begin * width : end * width].reshape(end - begin, width, total, WORD_BYTES, *kernel)
-            whole = total // words * words
-            for first, last, count in ((0, whole, words), (whole, total, total - whole)):
-                if first < last:
-                    blocks = rows[:, :, first:last].reshape(end - begin, width, -1, count, WORD_BYTES, *kernel)
-                    ordered = blocks.transpose(2, 5, 6, 3, 0, 1, 4)  # block kh kw word vector v channel
-                    pieces.append(_formed(np.ascontiguousarray(ordered), form))
-    return _as_floats(np.concatenate(pieces))
+    packed: Floats = native_engine().pack_bytes(
+        weights=weights.reshape(*weights.shape[:2], -1),
+        groups=groups,
+        width=width,
+        tile_vectors=most,
+        words=words,
+        form=form,
+    )
+    return packed
 
 
-def _formed(block: Bytes, form: str) -> NDArray[np.uint8]:
-    """Return weights whose last axes are words, vectors, outputs of one and channels of a word, as a form has them."""
-    if form == "pairs":
-        halves = np.stack((block[..., 0::2], block[..., 1::2]), axis=-3)  # ... half, v, pair
-        return np.ascontiguousarray(halves.astype(np.int16)).reshape(-1).view(np.uint8)
-    if form == "signed_eights":  # ... two words, vector, v, eight channels
-        *before, words = block.shape[:-3]
-        filled = np.zeros((*before, words + words % 2, *block.shape[-3:]), np.int8)
-        filled[..., :words, :, :, :] = block
-        twos = np.moveaxis(filled.reshape(*before, -1, 2, *block.shape[-3:]), -4, -2)
-        return np.ascontiguousarray(twos).reshape(-1).view(np.uint8)
-    if form == "signed_pairs":
-        pairs = block.reshape(*block.shape[:-1], 2, 2)
-        return np.ascontiguousarray(np.moveaxis(pairs, -2, -3)).reshape(-1).view(np.uint8)
-    return block.reshape(-1).view(np.uint8)
+def packed_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, form: str) -> Value:
+    """Return what :func:`pack_bytes` makes; of many weights the recipe, so that several threads make it."""
+    if weights.size < LARGE_ELEMENTS:
+        return pack_bytes(weights, groups, unit, words, form)
+    sizes = {"groups": groups, "width": unit[1], "tile_vectors": unit[0], "words": words, "form": form}
+    shape = (native_engine().packed_byte_floats(shape=weights.reshape(*weights.shape[:2], -1).shape, **sizes),)
+    make = partial(pack_bytes, weights, groups, unit, words, form)
+    return Recipe(shape=shape, dtype=np.dtype(np.float32), make=make)
 
 
 def pack_depthwise_bytes(weights: Bytes, width: int) -> Floats:

@@ -16,6 +16,7 @@ from powerlab.engine.ops.windows import Windows, planes_seen
 from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
 from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
+from powerlab.engine.target.tiers import native_engine
 
 _MATRIX_AXES = 2
 _LARGEST_SUM = 2**31 - 1
@@ -48,18 +49,25 @@ def _sums(
     begin = np.zeros(outputs) if not bias else _bias(network, bias)
     if begin is None or begin.shape != (outputs,):
         return None
-    flat = rows.reshape(outputs, -1).astype(np.int64)
-    begin = np.rint(begin / of_sums) - scale.zero * flat.sum(axis=1)
-    largest, multipliers = np.abs(begin) + 255 * np.abs(flat).sum(axis=1), of_sums / target.step
+    sums, absolute = _sums_of_rows(rows.reshape(outputs, -1))
+    begin = np.rint(begin / of_sums) - scale.zero * sums
+    largest, multipliers = np.abs(begin) + 255 * absolute, of_sums / target.step
     if np.max(largest) > _LARGEST_SUM or np.max(largest * multipliers) > LARGEST_STEPS:
         return None
     constants = (
-        ("bytes", rows.astype(np.int8)),
+        ("bytes", rows.astype(np.int8, copy=False)),
         ("begin", begin.astype(np.int32)),
         ("multipliers", multipliers.astype(np.float32)),
     )
     first, second, third = (network.rewriter.constant(f"{target.output}.{stem}", value) for stem, value in constants)
     return first, second, third
+
+
+def _sums_of_rows(rows: Array) -> tuple[Array, Array]:
+    """Return the sum of each row of signed bytes, and that of their absolute values."""
+    sums, absolute = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    native_engine().sum_rows(rows=rows, sums=sums, absolute=absolute)
+    return sums, absolute
 
 
 def _bias(network: Network, name: str) -> Array | None:
@@ -137,7 +145,7 @@ def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node |
     rows = value_of(weights.values)
     if node.op_type != "Gemm" or not node.attributes.get("transB", 0):
         rows, weights = rows.T, replace(weights, axis=1 - weights.axis)
-    kernels = replace(weights, values=np.ascontiguousarray(rows).reshape(*rows.shape, 1, 1))
+    kernels = replace(weights, values=rows.reshape(*rows.shape, 1, 1))
     constants = _sums(network, target, x, kernels, node.input(2) if node.op_type == "Gemm" else bias)
     if constants is None:
         return None
