@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.attributes import function_fields, integers
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
+from powerlab.engine.codegen.convolutions.algorithms.direct import GroupPart, group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
@@ -24,13 +25,13 @@ from powerlab.engine.codegen.quantized.pack import (
     fold_byte_row,
     in_whole_blocks,
     merge_byte_groups,
-    pack_bytes,
     pack_depthwise_bytes,
     pack_depthwise_neighbours,
     pack_requantization,
     packed_bytes,
     products_in_16_bits,
 )
+from powerlab.engine.ir.constants import Value, derived, value_of
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, Halo, Layout, divide_up
@@ -82,7 +83,7 @@ class ByteConvolution(Struct, frozen=True, eq=False):
         x: bytes that are read.
         out: bytes, or floats in blocks.
         residual: bytes that are added.
-        weights: shape (O, I / groups, kh, kw).
+        weights: shape (O, I / groups, kh, kw); many may be a recipe.
         begin: what the sum of each output begins with.
         multipliers: of the sum of each output.
         planes: of a volume that are the channels of one image; weights have those of each behind those of another.
@@ -94,7 +95,7 @@ class ByteConvolution(Struct, frozen=True, eq=False):
     x: Tensor
     out: Tensor
     residual: Tensor | None
-    weights: Bytes
+    weights: Value
     begin: NDArray[Any]
     multipliers: Floats
     planes: int = 1
@@ -120,14 +121,15 @@ def lower_quantized_conv(builder: Builder, node: Node) -> None:
 
 def byte_convolution(builder: Builder, node: Node, out: Tensor, pooled: Pooled | None = None) -> ByteConvolution:
     """Return a QuantConv that writes ``out``."""
-    weights = np.asarray(builder.graph.constants[node.inputs[1]], np.int8)
+    weights = builder.graph.kept_constants[node.inputs[1]]
+    four = (*weights.shape, *(1,) * (4 - len(weights.shape)))
     return ByteConvolution(
         node,
         conv_shape(builder.graph, node, ()),
         builder.byte_tensor(node.inputs[0]),
         out,
         builder.byte_tensor(node.input(4)) if node.input(4) else None,
-        weights.reshape(*weights.shape, *(1,) * (4 - weights.ndim)),
+        derived(weights, four, partial(np.reshape, shape=four)),
         builder.graph.constants[node.inputs[2]],
         builder.graph.constants[node.inputs[3]],
         pooled=pooled,
@@ -138,12 +140,14 @@ def _of_stored(builder: Builder, conv: ByteConvolution) -> ByteConvolution:
     """Let sums begin with what they need where x - 128 is multiplied instead of x."""
     if not signed_bytes(builder.tier.byte_form):
         return conv
-    more = 128 * conv.weights.reshape(len(conv.weights), -1).sum(axis=1, dtype=np.int64)
+    weights = value_of(conv.weights)
+    more = 128 * weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
     return replace(conv, begin=conv.begin + more)
 
 
 def _emit_depthwise(builder: Builder, conv: ByteConvolution) -> None:
     width, neighbours = builder.tier.vector_width, _neighbours(conv.shape, builder.tier)
+    weights = value_of(conv.weights)
     builder.emit(
         "conv_depthwise_u8_neighbours" if neighbours else "conv_depthwise_u8",
         conv.node,
@@ -151,9 +155,9 @@ def _emit_depthwise(builder: Builder, conv: ByteConvolution) -> None:
         conv.x,
         conv.residual,
         choice=Choice(algorithm="depthwise"),
-        weights=pack_depthwise_neighbours(conv.weights, width, neighbours)
+        weights=pack_depthwise_neighbours(weights, width, neighbours)
         if neighbours
-        else pack_depthwise_bytes(conv.weights, width),
+        else pack_depthwise_bytes(weights, width),
         bias=pack_requantization(conv.begin, conv.multipliers, 1, width),
         **kernel_fields(conv.shape),
         **byte_fields(conv.node, conv.out, builder.tier.byte_form),
@@ -191,25 +195,19 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
     out_width = tier.vector_width if conv.floats else BYTE_BLOCK
     for part in group_parts(shape, BYTE_BLOCK):
         channels = part.channels(shape.outputs // shape.groups)
-        own = conv.weights[channels.start : channels.stop]
-        if part.merged > 1:
-            own = merge_byte_groups(own, part.groups, part.merged)
+        own = _own_weights(conv.weights, channels, part)
         if not words:
             own = in_whole_blocks(own, tier.byte_form)
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed // conv.planes if words else _BLOCK_WORDS
-        work = _work(places[0], groups, own, in_block, tier.vector_width)
-        products = products_in_16_bits(own) if tier.widens_bytes else 1
+        work = _work(places[0], groups, own.shape, in_block, tier.vector_width)
+        products = products_in_16_bits(value_of(own)) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
         cut = partition(work, tile, 1 if conv.pooled else builder.threads, builder.machine.caches)
-        pack = packed_bytes if len(places) == 1 else pack_bytes  # what several steps share is made once
-        weights = pack(
-            own,
-            groups,
-            (tile.tile_blocks, tier.vector_width),
-            in_block,
-            "words" if products > 1 else tier.byte_form,
-        )
+        form = "words" if products > 1 else tier.byte_form
+        weights = packed_bytes(own, groups, (tile.tile_blocks, tier.vector_width), in_block, form)
+        if len(places) > 1:  # what several steps share is made once
+            weights = value_of(weights)
         bias = pack_requantization(
             conv.begin[channels.start : channels.stop],
             conv.multipliers[channels.start : channels.stop],
@@ -243,9 +241,20 @@ def _family(conv: ByteConvolution) -> str:
     return "conv_direct_u8_f32" if conv.floats else "conv_direct_u8"
 
 
+def _own_weights(weights: Value, outputs: range, part: GroupPart) -> Value:
+    """Return the weights of a part of the groups, joined."""
+    inputs, *kernel = weights.shape[1:]
+
+    def own(every: Bytes) -> Bytes:
+        some = every[outputs.start : outputs.stop]
+        return some if part.merged == 1 else merge_byte_groups(some, part.groups, part.merged)
+
+    return derived(weights, (len(outputs), inputs * part.merged, *kernel), own)
+
+
 def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:
     """Return weights, those of each plane changed by itself."""
-    return np.concatenate([change(own) for own in np.split(conv.weights, conv.planes, axis=1)], axis=1)
+    return np.concatenate([change(own) for own in np.split(value_of(conv.weights), conv.planes, axis=1)], axis=1)
 
 
 def _byte_tier(tier: Tier, products: int) -> Tier:
@@ -256,7 +265,7 @@ def _byte_tier(tier: Tier, products: int) -> Tier:
     return replace(tier, tile_blocks=blocks, tile_pixels=pixels, tall_blocks=0, long_pixels=0)
 
 
-def _work(conv: ByteConvolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:
+def _work(conv: ByteConvolution, groups: int, own: tuple[int, ...], in_block: int, width: int) -> Work:
     """Return what has to be done, a word counting as a channel of floats: it takes as long and is as large."""
     x, out = conv.x.layout, conv.out.layout
     x_bytes = x.n * x.c * x.h * x.w
@@ -265,10 +274,10 @@ def _work(conv: ByteConvolution, groups: int, own: Bytes, in_block: int, width: 
         x_bytes = x_bytes * out.h // (whole.n * whole.h)
     return Work(
         groups=groups,
-        in_blocks=divide_up(divide_up(own.shape[1], WORD_BYTES), in_block),
+        in_blocks=divide_up(divide_up(own[1], WORD_BYTES), in_block),
         lanes=in_block,
-        taps=math.prod(own.shape[2:]),
-        out_blocks=divide_up(len(own) // groups, width),
+        taps=math.prod(own[2:]),
+        out_blocks=divide_up(own[0] // groups, width),
         rows=out.n * out.h,
         columns=out.w,
         x_bytes=x_bytes,

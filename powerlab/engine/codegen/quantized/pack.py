@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats
-from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value
+from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value, derived, value_of
 from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.target.tiers import native_engine
@@ -20,7 +20,7 @@ NARROW_SUM = 128
 """Of weights of one sign, at most: 255 times as much fits 16 bits with a sign."""
 
 
-def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
+def in_whole_blocks(weights: Value, form: str) -> Value:
     """Fill input channels up to whole blocks with zeros, where a form wants that.
 
     Where words are multiplied one by one, a kernel of 1 x 1 passes all blocks in one loop if each is whole: of more
@@ -30,10 +30,12 @@ def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
         weights: shape (O, I / groups, kh, kw), of tensors in blocks.
         form: how weights lie.
     """
-    is_long = weights[0, 0].size == 1 and weights.shape[1] > 2 * BYTE_BLOCK
+    inputs, *kernel = weights.shape[1:]
+    is_long = math.prod(kernel) == 1 and inputs > 2 * BYTE_BLOCK
     if form != "word_blocks" and not (is_long and form in ("pairs", "words")):
         return weights
-    return fill_blocks(weights)
+    whole = divide_up(inputs, BYTE_BLOCK) * BYTE_BLOCK
+    return derived(weights, (weights.shape[0], whole, *kernel), fill_blocks)
 
 
 def fill_blocks(weights: Bytes) -> Bytes:
@@ -120,14 +122,24 @@ def pack_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, f
     return packed
 
 
-def packed_bytes(weights: Bytes, groups: int, unit: tuple[int, int], words: int, form: str) -> Value:
+def packed_bytes(weights: Value, groups: int, unit: tuple[int, int], words: int, form: str) -> Value:
     """Return what :func:`pack_bytes` makes; of many weights the recipe, so that several threads make it."""
+
+    def pack() -> Floats:
+        return pack_bytes(value_of(weights), groups, unit, words, form)
+
     if weights.size < LARGE_ELEMENTS:
-        return pack_bytes(weights, groups, unit, words, form)
-    sizes = {"groups": groups, "width": unit[1], "tile_vectors": unit[0], "words": words, "form": form}
-    shape = (native_engine().packed_byte_floats(shape=weights.reshape(*weights.shape[:2], -1).shape, **sizes),)
-    make = partial(pack_bytes, weights, groups, unit, words, form)
-    return Recipe(shape=shape, dtype=np.dtype(np.float32), make=make)
+        return pack()
+    outputs, inputs, *kernel = weights.shape
+    floats = native_engine().packed_byte_floats(
+        shape=(outputs, inputs, math.prod(kernel)),
+        groups=groups,
+        width=unit[1],
+        tile_vectors=unit[0],
+        words=words,
+        form=form,
+    )
+    return Recipe(shape=(floats,), dtype=np.dtype(np.float32), make=pack)
 
 
 def pack_depthwise_bytes(weights: Bytes, width: int) -> Floats:

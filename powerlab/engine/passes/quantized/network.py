@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from powerlab.engine.ir.graph import VOLUME_AXES, Graph, Node
+from powerlab.engine.ir.scratch import Scratch
 from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.passes.quantized.scales import Scale, tensor_scale
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
@@ -23,6 +24,7 @@ class Network:
         sole: tells the node that makes a tensor if it has one reader and is no output of the graph.
         bytes: tensor → scale of those that may be bytes: made by QuantizeLinear, read by DequantizeLinear alone.
         added: tensor → node that makes it, of those that rules want beside the one they give.
+        scratch: memory for weights that are looked at.
     """
 
     graph: Graph
@@ -30,6 +32,7 @@ class Network:
     bytes: dict[str, Scale] = field(init=False)
     producers: Mapping[str, Node] = field(init=False)
     added: dict[str, Node] = field(default_factory=dict, init=False)
+    scratch: Scratch = field(default_factory=Scratch, init=False)
     sole: Sole = field(init=False)
     _outputs: frozenset[str] = field(init=False)
     _readers: Mapping[str, Sequence[Node]] = field(init=False)

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from msgspec.structs import replace
 
-from powerlab.engine.ir.constants import value_of
+from powerlab.engine.ir.constants import derived, value_of
 from powerlab.engine.ir.graph import IMAGE_AXES, VOLUME_AXES, Array, Node
 from powerlab.engine.ops.convolution import conv_windows
 from powerlab.engine.ops.moving import zeros_around_images
@@ -41,21 +41,23 @@ def _sums(
         weights: those they are multiplied by; outputs go along the first axis.
         bias: name of one number an output, or empty.
     """
-    rows = value_of(weights.values)
-    scale, outputs, steps = network.bytes[x], len(rows), weights.per_output(len(rows), 0)
-    if steps is None or rows.min() < _LEAST_WEIGHT:
+    outputs = weights.values.shape[0]
+    scale, steps = network.bytes[x], weights.per_output(outputs, 0)
+    if steps is None:
         return None
     of_sums = np.float64(scale.step) * steps.astype(np.float64)
     begin = np.zeros(outputs) if not bias else _bias(network, bias)
     if begin is None or begin.shape != (outputs,):
         return None
-    sums, absolute = _sums_of_rows(rows.reshape(outputs, -1))
+    least, sums, absolute = network.scratch.made(lambda: _sums_of_rows(value_of(weights.values)))
+    if least.min() < _LEAST_WEIGHT:
+        return None
     begin = np.rint(begin / of_sums) - scale.zero * sums
     largest, multipliers = np.abs(begin) + 255 * absolute, of_sums / target.step
     if np.max(largest) > _LARGEST_SUM or np.max(largest * multipliers) > LARGEST_STEPS:
         return None
     constants = (
-        ("bytes", rows.astype(np.int8, copy=False)),
+        ("bytes", weights.values),
         ("begin", begin.astype(np.int32)),
         ("multipliers", multipliers.astype(np.float32)),
     )
@@ -63,11 +65,12 @@ def _sums(
     return first, second, third
 
 
-def _sums_of_rows(rows: Array) -> tuple[Array, Array]:
-    """Return the sum of each row of signed bytes, and that of their absolute values."""
-    sums, absolute = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    native_engine().sum_rows(rows=rows, sums=sums, absolute=absolute)
-    return sums, absolute
+def _sums_of_rows(weights: Array) -> Array:
+    """Return three rows, with for each output of signed bytes: the least of all, its sum, that of absolute values."""
+    found = np.empty((3, len(weights)), np.int64)
+    found[0] = weights.min()
+    native_engine().sum_rows(rows=weights.reshape(len(weights), -1), sums=found[1], absolute=found[2])
+    return found
 
 
 def _bias(network: Network, name: str) -> Array | None:
@@ -142,10 +145,17 @@ def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node |
         return None
     if len(network.sizes(x)) != len(weights.values.shape) or len(weights.values.shape) != _MATRIX_AXES:
         return None
-    rows = value_of(weights.values)
-    if node.op_type != "Gemm" or not node.attributes.get("transB", 0):
-        rows, weights = rows.T, replace(weights, axis=1 - weights.axis)
-    kernels = replace(weights, values=rows.reshape(*rows.shape, 1, 1))
+    turned = node.op_type != "Gemm" or not node.attributes.get("transB", 0)
+    outputs, inputs = weights.values.shape[::-1] if turned else weights.values.shape
+
+    def as_kernels(matrix: Array) -> Array:
+        return (matrix.T if turned else matrix).reshape(outputs, inputs, 1, 1)
+
+    kernels = QuantizedWeights(
+        derived(weights.values, (outputs, inputs, 1, 1), as_kernels),
+        weights.steps,
+        1 - weights.axis if turned else weights.axis,
+    )
     constants = _sums(network, target, x, kernels, node.input(2) if node.op_type == "Gemm" else bias)
     if constants is None:
         return None
