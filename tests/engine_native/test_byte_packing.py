@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.engine.codegen.pack import unit_bounds
-from powerlab.engine.codegen.quantized.pack import fill_blocks, pack_bytes, packed_bytes
+from powerlab.engine.codegen.quantized.pack import (
+    NARROW_SUM,
+    fill_blocks,
+    largest_sums,
+    pack_bytes,
+    packed_bytes,
+    products_in_16_bits,
+)
 from powerlab.engine.ir.constants import Recipe
 from powerlab.engine.target.tiers import native_engine
 
@@ -95,6 +102,18 @@ def test_sums_of_rows(shape, turned):
         native_engine().sum_rows(rows=rows, sums=sums, absolute=absolute)
         np.testing.assert_array_equal(sums, values.sum(axis=1, dtype=np.int64))
         np.testing.assert_array_equal(absolute, np.abs(values.astype(np.int64)).sum(axis=1))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 5), st.integers(1, 20), st.integers(1, 2), st.integers(1, 3)),
+    most=st.sampled_from([20, 40, 64, 90]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_products_fit_16_bits_where_the_largest_sums_do(shape, most, seed):
+    weights = np.random.default_rng(seed).integers(-most, most + 1, shape, np.int8)
+    sums = {count: largest_sums(weights, count).max() for count in (4, 2)}
+    assert products_in_16_bits(weights) == next((count for count, sum_ in sums.items() if sum_ <= NARROW_SUM), 1)
 
 
 def test_whole_blocks_are_left_as_they_are():

@@ -417,6 +417,24 @@ void bind_byte_packing(nb::module_& module) {
       nb::arg("shape"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_vectors"), nb::arg("words"),
       nb::arg("form"));
   module.def(
+      "sums_stay_below",
+      [](const Bytes& weights, std::int64_t words, int most) {
+        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
+        const engine::ByteWeights sizes{.outputs = size(0),
+                                        .inputs = size(1),
+                                        .taps = size(2),
+                                        .output_stride = weights.stride(0),
+                                        .input_stride = weights.stride(1),
+                                        .tap_stride = weights.stride(2),
+                                        .groups = 1,
+                                        .width = 1,
+                                        .tile_vectors = 1,
+                                        .words = words};
+        const nb::gil_scoped_release release;
+        return engine::sums_stay_below(sizes, weights.data(), words, most);
+      },
+      nb::arg("weights"), nb::arg("words"), nb::arg("most"));
+  module.def(
       "sum_rows",
       [](const Rows& rows, const Sums& sums, const Sums& absolute) {
         const nb::gil_scoped_release release;

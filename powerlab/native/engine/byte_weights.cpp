@@ -181,6 +181,28 @@ void pack_bytes(const ByteWeights& sizes, std::string_view name, const std::int8
   }
 }
 
+bool sums_stay_below(const ByteWeights& sizes, const std::int8_t* weights, std::int64_t words, int most) {
+  check(sizes);
+  for (std::int64_t output = 0; output < sizes.outputs; ++output) {
+    for (std::int64_t tap = 0; tap < sizes.taps; ++tap) {
+      const std::int8_t* from = weights + output * sizes.output_stride + tap * sizes.tap_stride;
+      for (std::int64_t input = 0; input < sizes.inputs; input += words * kWord) {
+        for (std::int64_t pair = 0; pair < kWord; pair += 2) {
+          int above = 0, below = 0;
+          for (std::int64_t word = 0; word < words; ++word) {
+            for (std::int64_t i = input + word * kWord + pair; i < input + word * kWord + pair + 2; ++i) {
+              const int value = i < sizes.inputs ? from[i * sizes.input_stride] : 0;
+              (value < 0 ? below : above) += value;
+            }
+          }
+          if (above > most || -below > most) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 void sum_rows(const ByteMatrix& m, std::span<std::int64_t> sums, std::span<std::int64_t> absolute) {
   if (std::ssize(sums) != m.rows || std::ssize(absolute) != m.rows) {
     throw std::invalid_argument("there is no room for the sums of rows of bytes; please report this as a bug.");

@@ -25,6 +25,10 @@ std::int64_t packed_bytes(const ByteWeights& sizes, std::string_view form);
 void pack_bytes(const ByteWeights& sizes, std::string_view form, const std::int8_t* weights,
                 std::span<std::uint8_t> packed);
 
+// Whether weights of one sign that are multiplied into the same 16 bits add up to `most` at most, for every output: two
+// of neighbouring inputs under a tap, or those and the ones in the same places of the next `words` - 1 words.
+bool sums_stay_below(const ByteWeights& sizes, const std::int8_t* weights, std::int64_t words, int most);
+
 // A matrix of bytes with any strides.
 struct ByteMatrix {
   const std::int8_t* data;

@@ -70,7 +70,8 @@ def products_in_16_bits(weights: Bytes) -> int:
     Args:
         weights: shape (O, I, kh, kw), as they are packed.
     """
-    return next((count for count in (4, 2) if largest_sums(weights, count).max(initial=0) <= NARROW_SUM), 1)
+    flat, fits = weights.reshape(*weights.shape[:2], -1), native_engine().sums_stay_below
+    return next((count for count in (4, 2) if fits(weights=flat, words=count // 2, most=NARROW_SUM)), 1)
 
 
 def largest_sums(weights: NDArray[Any], count: int) -> NDArray[Any]:
