@@ -81,7 +81,7 @@ class NodeView(Struct, frozen=True):
     def is_constant(self) -> bool:
         """Say whether the value of every input is known."""
         pairs = zip(self.infos, self.values, strict=True)
-        return not [name for name, value in pairs if value is None and name is not None]
+        return not [info for info, value in pairs if value is None and info is not None]
 
     def is_known(self, index: int) -> bool:
         """Say whether the value of input ``index`` is known without running the network."""

@@ -323,6 +323,13 @@ void bind_arena(nb::module_& module) {
       nb::arg("lifetimes"));
 }
 
+// How weights lie that are seen as (outputs, inputs of a group, taps).
+template <typename Weights>
+engine::WeightLayout layout_of(const Weights& weights) {
+  const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
+  return {size(0), size(1), size(2), weights.stride(0), weights.stride(1), weights.stride(2)};
+}
+
 void bind_packing(nb::module_& module) {
   module.def("empty_floats", &empty_floats, nb::arg("count"));
   using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -349,17 +356,7 @@ void bind_packing(nb::module_& module) {
       "pack_direct",
       [](const Strided& weights, const OutputArray& packed, std::int64_t groups, std::int64_t width,
          std::int64_t tile_blocks, std::int64_t lanes) {
-        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
-        const engine::DirectWeights sizes{.outputs = size(0),
-                                          .inputs = size(1),
-                                          .taps = size(2),
-                                          .output_stride = weights.stride(0),
-                                          .input_stride = weights.stride(1),
-                                          .tap_stride = weights.stride(2),
-                                          .groups = groups,
-                                          .width = width,
-                                          .tile_blocks = tile_blocks,
-                                          .lanes = lanes};
+        const engine::DirectWeights sizes{layout_of(weights), groups, width, tile_blocks, lanes};
         const nb::gil_scoped_release release;
         engine::pack_direct(sizes, weights.data(), {packed.data(), packed.size()});
       },
@@ -367,24 +364,8 @@ void bind_packing(nb::module_& module) {
       nb::arg("lanes"));
 }
 
-using Bytes = nb::ndarray<const std::int8_t, nb::ndim<3>, nb::device::cpu>;
-
-// Weights of bytes, as (outputs, inputs of a group, taps), without what only their packing needs.
-engine::ByteWeights byte_weights(const Bytes& weights) {
-  const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(weights.shape(axis)); };
-  return {.outputs = size(0),
-          .inputs = size(1),
-          .taps = size(2),
-          .output_stride = weights.stride(0),
-          .input_stride = weights.stride(1),
-          .tap_stride = weights.stride(2),
-          .groups = 1,
-          .width = 1,
-          .tile_vectors = 1,
-          .words = 1};
-}
-
 void bind_byte_packing(nb::module_& module) {
+  using Bytes = nb::ndarray<const std::int8_t, nb::ndim<3>, nb::device::cpu>;
   using Rows = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::device::cpu>;
   using Sums = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
@@ -392,11 +373,7 @@ void bind_byte_packing(nb::module_& module) {
       "pack_bytes",
       [](const Bytes& weights, std::int64_t groups, std::int64_t width, std::int64_t tile_vectors, std::int64_t words,
          const std::string& form) {
-        engine::ByteWeights sizes = byte_weights(weights);
-        sizes.groups = groups;
-        sizes.width = width;
-        sizes.tile_vectors = tile_vectors;
-        sizes.words = words;
+        const engine::ByteWeights sizes{layout_of(weights), groups, width, tile_vectors, words};
         const std::int64_t bytes = engine::packed_bytes(sizes, form), float_bytes = sizeof(float);
         auto packed = empty_floats((bytes + float_bytes - 1) / float_bytes);
         {
@@ -414,7 +391,7 @@ void bind_byte_packing(nb::module_& module) {
       [](const Shape& shape, std::int64_t groups, std::int64_t width, std::int64_t tile_vectors, std::int64_t words,
          const std::string& form) {
         const auto [outputs, inputs, taps] = shape;
-        const engine::ByteWeights sizes{outputs, inputs, taps, 0, 0, 0, groups, width, tile_vectors, words};
+        const engine::ByteWeights sizes{{outputs, inputs, taps, 0, 0, 0}, groups, width, tile_vectors, words};
         return (engine::packed_bytes(sizes, form) + 3) / 4;
       },
       nb::arg("shape"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_vectors"), nb::arg("words"),
@@ -423,7 +400,7 @@ void bind_byte_packing(nb::module_& module) {
       "sums_stay_below",
       [](const Bytes& weights, std::int64_t words, int most) {
         const nb::gil_scoped_release release;
-        return engine::sums_stay_below(byte_weights(weights), weights.data(), words, most);
+        return engine::sums_stay_below(layout_of(weights), weights.data(), words, most);
       },
       nb::arg("weights"), nb::arg("words"), nb::arg("most"));
   module.def(

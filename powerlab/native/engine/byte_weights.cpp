@@ -39,14 +39,14 @@ struct Unit {
   // `channels` neighbouring channels of an output under a tap, from `first` on; zeros behind the last there is.
   template <int channels>
   void channels_of(std::int64_t output, std::int64_t first, std::int64_t tap, std::int8_t (&found)[channels]) const {
-    const std::int64_t there = output < count ? std::clamp<std::int64_t>(sizes.inputs - first, 0, channels) : 0;
+    const std::int64_t there = output < count ? std::clamp<std::int64_t>(sizes.from.inputs - first, 0, channels) : 0;
     const std::int8_t* from =
-        weights + output * sizes.output_stride + first * sizes.input_stride + tap * sizes.tap_stride;
-    if (there == channels && sizes.input_stride == 1) {
+        weights + output * sizes.from.output_stride + first * sizes.from.input_stride + tap * sizes.from.tap_stride;
+    if (there == channels && sizes.from.input_stride == 1) {
       std::memcpy(found, from, channels);
       return;
     }
-    for (int i = 0; i < channels; ++i) found[i] = i < there ? from[i * sizes.input_stride] : std::int8_t{0};
+    for (int i = 0; i < channels; ++i) found[i] = i < there ? from[i * sizes.from.input_stride] : std::int8_t{0};
   }
 };
 
@@ -99,8 +99,8 @@ std::uint8_t* pack_tap(Form form, const Unit& unit, std::int64_t first, std::int
 }
 
 void check(const ByteWeights& s) {
-  const bool sound = s.groups > 0 && s.outputs > 0 && s.inputs > 0 && s.taps > 0 && s.width > 0 && s.tile_vectors > 0 &&
-                     s.words > 0 && s.outputs % s.groups == 0;
+  const bool sound = s.groups > 0 && s.from.outputs > 0 && s.from.inputs > 0 && s.from.taps > 0 && s.width > 0 &&
+                     s.tile_vectors > 0 && s.words > 0 && s.from.outputs % s.groups == 0;
   if (!sound) throw std::invalid_argument("the sizes of weights of bytes do not fit; please report this as a bug.");
 }
 
@@ -152,11 +152,11 @@ void sum_by_columns(const ByteMatrix& m, std::span<std::int64_t> sums, std::span
 std::int64_t packed_bytes(const ByteWeights& sizes, std::string_view name) {
   check(sizes);
   const Form form = form_of(name);
-  const std::int64_t total = divide_up(sizes.inputs, kWord),
-                     vectors = divide_up(sizes.outputs / sizes.groups, sizes.width);
+  const std::int64_t total = divide_up(sizes.from.inputs, kWord),
+                     vectors = divide_up(sizes.from.outputs / sizes.groups, sizes.width);
   const std::int64_t words =
       total / sizes.words * packed_words(form, sizes.words) + packed_words(form, total % sizes.words);
-  return sizes.groups * vectors * sizes.width * words * sizes.taps * word_bytes(form);
+  return sizes.groups * vectors * sizes.width * words * sizes.from.taps * word_bytes(form);
 }
 
 void pack_bytes(const ByteWeights& sizes, std::string_view name, const std::int8_t* weights,
@@ -165,33 +165,32 @@ void pack_bytes(const ByteWeights& sizes, std::string_view name, const std::int8
     throw std::invalid_argument("there is no room for the weights of bytes; please report this as a bug.");
   }
   const Form form = form_of(name);
-  const std::int64_t of_group = sizes.outputs / sizes.groups, vectors = divide_up(of_group, sizes.width);
-  const std::int64_t units = divide_up(vectors, sizes.tile_vectors), total = divide_up(sizes.inputs, kWord);
+  const std::int64_t of_group = sizes.from.outputs / sizes.groups, vectors = divide_up(of_group, sizes.width);
+  const std::int64_t units = divide_up(vectors, sizes.tile_vectors), total = divide_up(sizes.from.inputs, kWord);
   std::uint8_t* out = packed.data();
   for (std::int64_t group = 0; group < sizes.groups; ++group) {
     for (std::int64_t i = 0; i < units; ++i) {
       const std::int64_t begin = i * vectors / units * sizes.width, end = (i + 1) * vectors / units * sizes.width;
-      const Unit unit{sizes, weights + (group * of_group + begin) * sizes.output_stride,
+      const Unit unit{sizes, weights + (group * of_group + begin) * sizes.from.output_stride,
                       std::min(end, of_group) - begin, end - begin};
       for (std::int64_t word = 0; word < total; word += sizes.words) {
         const std::int64_t count = std::min(sizes.words, total - word);
-        for (std::int64_t tap = 0; tap < sizes.taps; ++tap) out = pack_tap(form, unit, word, count, tap, out);
+        for (std::int64_t tap = 0; tap < sizes.from.taps; ++tap) out = pack_tap(form, unit, word, count, tap, out);
       }
     }
   }
 }
 
-bool sums_stay_below(const ByteWeights& sizes, const std::int8_t* weights, std::int64_t words, int most) {
-  check(sizes);
-  for (std::int64_t output = 0; output < sizes.outputs; ++output) {
-    for (std::int64_t tap = 0; tap < sizes.taps; ++tap) {
-      const std::int8_t* from = weights + output * sizes.output_stride + tap * sizes.tap_stride;
-      for (std::int64_t input = 0; input < sizes.inputs; input += words * kWord) {
+bool sums_stay_below(const WeightLayout& from, const std::int8_t* weights, std::int64_t words, int most) {
+  for (std::int64_t output = 0; output < from.outputs; ++output) {
+    for (std::int64_t tap = 0; tap < from.taps; ++tap) {
+      const std::int8_t* first = weights + output * from.output_stride + tap * from.tap_stride;
+      for (std::int64_t input = 0; input < from.inputs; input += words * kWord) {
         for (std::int64_t pair = 0; pair < kWord; pair += 2) {
           int above = 0, below = 0;
           for (std::int64_t word = 0; word < words; ++word) {
             for (std::int64_t i = input + word * kWord + pair; i < input + word * kWord + pair + 2; ++i) {
-              const int value = i < sizes.inputs ? from[i * sizes.input_stride] : 0;
+              const int value = i < from.inputs ? first[i * from.input_stride] : 0;
               (value < 0 ? below : above) += value;
             }
           }

@@ -5,11 +5,12 @@
 #include <span>
 #include <string_view>
 
+#include "weight_layout.hpp"
+
 namespace powerlab::engine {
 
 struct ByteWeights {
-  std::int64_t outputs, inputs, taps;                    // inputs of one group; taps of all axes of the kernel together
-  std::int64_t output_stride, input_stride, tap_stride;  // bytes from one to the next, in any order
+  WeightLayout from;
   std::int64_t groups;
   std::int64_t width;         // outputs of a vector
   std::int64_t tile_vectors;  // vectors of a unit at most
@@ -27,7 +28,7 @@ void pack_bytes(const ByteWeights& sizes, std::string_view form, const std::int8
 
 // Whether weights of one sign that are multiplied into the same 16 bits add up to `most` at most, for every output: two
 // of neighbouring inputs under a tap, or those and the ones in the same places of the next `words` - 1 words.
-bool sums_stay_below(const ByteWeights& sizes, const std::int8_t* weights, std::int64_t words, int most);
+bool sums_stay_below(const WeightLayout& from, const std::int8_t* weights, std::int64_t words, int most);
 
 // A matrix of bytes with any strides.
 struct ByteMatrix {

@@ -4,18 +4,19 @@
 #include <cstdint>
 #include <span>
 
+#include "weight_layout.hpp"
+
 namespace powerlab::engine {
 
 struct DirectWeights {
-  std::int64_t outputs, inputs, taps;                    // inputs of one group; taps of all axes of the kernel together
-  std::int64_t output_stride, input_stride, tap_stride;  // floats from one to the next, in any order
+  WeightLayout from;
   std::int64_t groups;
   std::int64_t width;        // channels of an output block
   std::int64_t tile_blocks;  // output blocks of a unit at most
   std::int64_t lanes;        // channels of an input block
 
-  std::int64_t blocks() const { return (outputs / groups + width - 1) / width; }
-  std::int64_t packed_floats() const { return groups * blocks() * width * inputs * taps; }
+  std::int64_t blocks() const { return (from.outputs / groups + width - 1) / width; }
+  std::int64_t packed_floats() const { return groups * blocks() * width * from.inputs * from.taps; }
 };
 
 // Writes weights as [group][unit][input block][tap][lane][block of the unit][width], with zeros for the channels that

@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from powerlab.engine.codegen.attributes import function_fields, integers
+from powerlab.engine.codegen.attributes import function_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import GroupPart, group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.pool import window_fields
 from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes
 from powerlab.engine.codegen.quantized.pack import (
     Bytes,
@@ -67,10 +68,7 @@ class Pooled(Struct, frozen=True, gc=False):
 
     def fields(self) -> dict[str, Any]:
         """Return what the step has beside that of the convolution."""
-        (kernel_h, kernel_w), (stride_h, stride_w) = integers(self.node, "kernel"), integers(self.node, "strides")
-        top, left = integers(self.node, "pads")[:2]
-        windows = {"kernel_h": kernel_h, "kernel_w": kernel_w, "stride_h": stride_h, "stride_w": stride_w}
-        part = Part(self.band, self.made, None, None, {**windows, "pad_top": top, "pad_left": left})
+        part = Part(self.band, self.made, None, None, window_fields(self.node))
         return {"parts": (part,), "scratch": self.scratch}
 
 
@@ -201,6 +199,8 @@ def emit_direct(builder: Builder, conv: ByteConvolution, *others: ByteConvolutio
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed // conv.planes if words else _BLOCK_WORDS
         work = _work(places[0], groups, own.shape, in_block, tier.vector_width)
+        if tier.widens_bytes:  # it is looked at here, so let it not be read again
+            own = value_of(own)
         products = products_in_16_bits(value_of(own)) if tier.widens_bytes else 1
         tile = _byte_tier(tier, products)
         cut = partition(work, tile, 1 if conv.pooled else builder.threads, builder.machine.caches)

@@ -11,6 +11,7 @@ from powerlab.engine.codegen.attributes import function_fields, integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.codegen.pack import fill_channels
+from powerlab.engine.codegen.pool import window_fields
 from powerlab.engine.codegen.quantized.layouts import byte_fields, signed_bytes, volumes
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import BYTE_BLOCK, NO_HALO, shape4
@@ -115,10 +116,7 @@ def lower_quantized_pool(builder: Builder, node: Node) -> None:
     x, out, kind = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0]), str(node.attributes["kind"])
     fields = byte_fields(node, out, builder.tier.byte_form)
     if kind != "global_average":
-        (kernel_h, kernel_w), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
-        top, left = integers(node, "pads")[:2]
-        fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "stride_h": stride_h, "stride_w": stride_w}
-        fields |= {"pad_top": top, "pad_left": left}
+        fields |= window_fields(node)
     if kind == "average":
         fields["count_padding"] = int(number(node, "count_include_pad"))
     builder.emit(f"pool_{kind}_u8", node, out, x, **fields)

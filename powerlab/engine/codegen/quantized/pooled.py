@@ -27,6 +27,8 @@ def find_pooled(graph: Graph, machine_of: Callable[[Node], Machine]) -> dict[str
         graph: an optimised graph.
         machine_of: tells what a node runs on; nodes that do not run on the same stay apart.
     """
+    if "QuantPool" not in graph.operators:
+        return {}
     producers, outputs = graph.producers(), graph.output_names()
     found: dict[str, Node] = {}
     for pool in graph.nodes:
