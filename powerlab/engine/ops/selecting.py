@@ -1,18 +1,21 @@
 """Operators that make as many rows as their inputs' values say: Compress, NonMaxSuppression, NonZero, Unique.
 
-numpy computes them, between two stages of a plan where their inputs are no constants (:mod:`powerlab.engine.staged`).
+numpy and native code compute them, between two stages of a plan where their inputs are no constants
+(:mod:`powerlab.engine.staged`).
 
 Source: https://onnx.ai/onnx/operators (Compress, NonMaxSuppression, NonZero, Unique).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
 
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator, of_values
 from powerlab.engine.ops.view import FLOAT32, NodeView
+from powerlab.engine.target.tiers import native_engine
 
 _CORNERS = 4
 """Numbers of a box."""
@@ -37,14 +40,10 @@ def _suppressed(view: NodeView) -> Array:
     if boxes.dtype != FLOAT32 or scores.dtype != FLOAT32:
         view.fail(f"needs boxes and scores in float32, but they are {boxes.dtype} and {scores.dtype}")
     most, overlap = int(_number(view, 2, 0)), _number(view, 3, 0.0)
-    least = _number(view, 4, 0.0) if view.has(4) else None
+    least = _number(view, 4, math.nan)
     corners = _centred(boxes) if view.integer("center_point_box", 0) else _ordered(boxes)
-    rows = [
-        (image, kind, box)
-        for image in range(scores.shape[0])
-        for kind in range(scores.shape[1])
-        for box in _left(corners[image], scores[image, kind], most, overlap, least)
-    ]
+    corners, scores = np.ascontiguousarray(corners), np.ascontiguousarray(scores)
+    rows = native_engine().suppress(corners, scores, most=most, overlap=overlap, least=least)
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
@@ -54,7 +53,8 @@ def _number(view: NodeView, index: int, usual: float) -> float:
     value = view.value(index)
     if value.size != 1:
         view.fail(f"needs one number as input {index + 1}, but it has {value.size}")
-    return float(value.reshape(-1)[0])
+    number: float = value.reshape(-1)[0].item()
+    return number
 
 
 def _ordered(boxes: Array) -> Array:
@@ -66,27 +66,6 @@ def _centred(boxes: Array) -> Array:
     """Return low and high corners of boxes that are given by their middle and size, x first."""
     half = boxes[..., 2:] / np.float32(2)
     return np.concatenate((boxes[..., :2] - half, boxes[..., :2] + half), -1)
-
-
-def _left(corners: Array, scores: NDArray[np.float32], most: int, overlap: float, least: float | None) -> list[int]:
-    """Return the boxes of one class that no better box suppresses, the best first."""
-    waiting = np.argsort(-scores, kind="stable")
-    if least is not None:
-        waiting = waiting[scores[waiting] > least]
-    found: list[int] = []
-    while waiting.size and len(found) < most:
-        best, waiting = waiting[0], waiting[1:]
-        found.append(int(best))
-        waiting = waiting[_shared(corners[best], corners[waiting]) <= overlap]
-    return found
-
-
-def _shared(box: Array, others: Array) -> Array:
-    """Return intersection over union of a box with others."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    both = np.prod(np.maximum(sides, np.float32(0)), axis=1)
-    areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
-    return np.where(both > 0, both / np.where(both > 0, areas - both, 1), np.float32(0))
 
 
 def _non_zero(view: NodeView) -> Array:

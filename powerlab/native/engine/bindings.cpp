@@ -23,6 +23,7 @@
 #include "memory.hpp"
 #include "plan.hpp"
 #include "plan_group.hpp"
+#include "suppression.hpp"
 #include "thread_pool.hpp"
 #include "tiers/registry.hpp"
 #include "winograd_weights.hpp"
@@ -414,6 +415,26 @@ void bind_byte_packing(nb::module_& module) {
       nb::arg("rows"), nb::arg("sums"), nb::arg("absolute"));
 }
 
+void bind_suppression(nb::module_& module) {
+  using Boxes = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+  module.def(
+      "suppress",
+      [](const Boxes& corners, const Boxes& scores, std::int64_t most, float overlap, float least) {
+        const auto size = [&](std::size_t axis) { return static_cast<std::int64_t>(scores.shape(axis)); };
+        if (corners.shape(0) != scores.shape(0) || corners.shape(1) != scores.shape(2) || corners.shape(2) != 4) {
+          throw std::invalid_argument("boxes and scores do not fit; please report this as a bug.");
+        }
+        std::vector<std::int64_t> found;
+        {
+          const nb::gil_scoped_release release;
+          found = engine::suppress({most, overlap, least}, size(0), size(1), size(2), {corners.data(), corners.size()},
+                                   {scores.data(), scores.size()});
+        }
+        return found;
+      },
+      nb::arg("corners"), nb::arg("scores"), nb::arg("most"), nb::arg("overlap"), nb::arg("least"));
+}
+
 void bind_halves(nb::module_& module) {
   using Halves = nb::ndarray<std::uint16_t, nb::c_contig, nb::device::cpu>;
   using ConstHalves = nb::ndarray<const std::uint16_t, nb::c_contig, nb::device::cpu>;
@@ -443,6 +464,7 @@ void bind_engine(nb::module_& module) {
   bind_arena(module);
   bind_packing(module);
   bind_byte_packing(module);
+  bind_suppression(module);
   bind_halves(module);
   module.def("tiers", [] {
     nb::list tiers;

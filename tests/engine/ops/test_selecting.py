@@ -46,14 +46,14 @@ def compare(path, inputs):
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    boxes=st.integers(1, 40),
-    limits=st.tuples(st.integers(0, 8), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from([None, 0.0, 0.5, 2.0])),
+    boxes=st.integers(1, 60),
+    limits=st.tuples(st.one_of(st.integers(0, 60), st.just(2**63 - 1)), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from([None, 0.0, 0.5, 2.0])),
     centred=st.integers(0, 1),
 )
 def test_suppression_leaves_what_onnx_runtime_leaves(tmp_path_factory, seed, boxes, limits, centred):
     generator, (most, overlap, least) = np.random.default_rng(seed), limits
     inputs = {
-        "boxes": generator.random((2, boxes, 4), np.float32),
+        "boxes": np.asfortranarray(generator.random((2, boxes, 4), np.float32)),
         "scores": np.round(generator.random((2, 3, boxes), np.float32), 1),  # with ties
         "most": np.array([most]),
         "overlap": np.float32([overlap]),

@@ -236,6 +236,8 @@ def _scatter(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
     node = view.node
     if "update" in node.attributes:
         return None
+    if 0 in view.shape(1):
+        return [view_node(node.name, node.inputs[0], node.outputs[0])]
     operator = "ScatterND" if node.op_type == "ScatterND" else "ScatterElements"
     axis = {} if operator == "ScatterND" else {"axis": picked_axis(view)}
     attributes = {**axis, "update": UPDATES[update_kind(view)], "wrapping": wrapping(view.dtype(0))}
