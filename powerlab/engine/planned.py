@@ -60,6 +60,8 @@ class PlannedGraph:
         planning: how to plan it.
         pool: the threads that run it; not used for slices, which have threads of their own.
         keep: see :func:`powerlab.engine.runtime.plan.build_plan`.
+        lender: a graph that never runs while this one does, whose memory for activations this one uses if it fits;
+            not used for slices.
 
     Attributes:
         inputs: name -> shape of every input.
@@ -72,12 +74,21 @@ class PlannedGraph:
         PowerlabError: the model does not fit into memory.
     """
 
-    def __init__(self, prepared: Prepared, planning: Planning, pool: Any, keep: Keep | None = None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        planning: Planning,
+        pool: Any,
+        keep: Keep | None = None,
+        *,
+        lender: PlannedGraph | None = None,
+    ) -> None:
         tier, threads, slices = planning.tier, planning.threads, planning.slices
         program = prepared.program
+        self._plan: Any
         with memory_errors(prepared.name):
             if slices == 1:
-                self._plan = build_plan(program, tier, pool, keep)
+                self._plan = build_plan(program, tier, pool, keep, lender=lender and lender._plan)
             else:
                 count = len(prepared.inputs)
                 self._plan = SlicedPlan(program, tier, threads, planning.spin_us, slices=slices, inputs=count)
@@ -112,6 +123,10 @@ class PlannedGraph:
                 lambda arrays, out: self._plan.repeat(arrays, out, first, last, times), inputs, self._fresh_outputs()
             )
         )
+
+    def room_floats(self) -> int:
+        """Return how many floats the memory for activations has, of which more may be there than this graph needs."""
+        return int(self._plan.room_floats())
 
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""

@@ -95,6 +95,7 @@ from powerlab.engine.codegen.training.recurrent import (
 )
 from powerlab.engine.codegen.training.updates import lower_adam_update, lower_sgd_update
 from powerlab.engine.codegen.transpose import lower_transpose
+from powerlab.engine.codegen.weights import Made
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.functions import KERNELS
 from powerlab.engine.program.layout import NO_HALO, Halo
@@ -204,6 +205,8 @@ def lower(
     threads: int,
     chooser: Chooser | None = None,
     algorithms: Mapping[str, str] = MappingProxyType({}),
+    *,
+    made: Made | None = None,
 ) -> Program:
     """Turn an optimised graph into a program.
 
@@ -213,6 +216,7 @@ def lower(
         threads: threads the program will run on; they decide how convolutions are cut.
         chooser: says how each convolution is computed; None: the fastest by the cost model.
         algorithms: by the name of its result, the algorithm that a convolution must have, whatever the chooser says.
+        made: weights made for other programs; None: all are made now.
 
     Raises:
         PowerlabError: an operator is not known here, or asks for more than its kernel can, a tensor is empty, or the
@@ -226,14 +230,20 @@ def lower(
             )
     machine, apart = this_machine(tier, threads), threads_apart(graph, threads)
     choose = chooser or by_cost(machine)
-    program, complete = _lowered(graph, machine, choose, algorithms, apart)
+    program, complete = _lowered(graph, machine, choose, algorithms, apart=apart, made=made)
     if not complete:  # some of the steps mix images after all
-        program, _ = _lowered(graph, machine, choose, algorithms, 1)
+        program, _ = _lowered(graph, machine, choose, algorithms, apart=1, made=made)
     return program
 
 
 def _lowered(
-    graph: Graph, machine: Machine, choose: Chooser, algorithms: Mapping[str, str], apart: int
+    graph: Graph,
+    machine: Machine,
+    choose: Chooser,
+    algorithms: Mapping[str, str],
+    *,
+    apart: int,
+    made: Made | None,
 ) -> tuple[Program, bool]:
     """Return a program, and whether as many of its steps as were meant to are run image by image by threads apart."""
     of_image = machine if apart == 1 else replace(machine, threads=1)
@@ -272,6 +282,7 @@ def _lowered(
         chosen=chosen,
         preactivations=preactivations,
         words=word_tensors(graph),
+        made=made,
     )
     attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph, partial(fits, graph, machine.tier))}
     absorbed = {before.outputs[0] for before in preactivations.values()}

@@ -16,7 +16,7 @@ from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.pairs.readers import ends_in_pairs, tensors_read_in_pairs
-from powerlab.engine.codegen.weights import PackedWeights
+from powerlab.engine.codegen.weights import Made, PackedWeights
 from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
@@ -65,6 +65,7 @@ class Builder:
         chosen: what was chosen for each convolution, by the name of its result.
         preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
         words: the tensors of bytes that have a word a pixel instead of blocks.
+        made: see :class:`.PackedWeights`.
 
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
@@ -82,6 +83,7 @@ class Builder:
         chosen: Mapping[str, Chosen],
         preactivations: Mapping[str, Node],
         words: Collection[str] = (),
+        made: Made | None = None,
     ) -> None:
         self.graph = graph
         self.machine = machine
@@ -103,7 +105,7 @@ class Builder:
         self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
-        self._packed = PackedWeights(machine.threads)
+        self._packed = PackedWeights(machine.threads, made)
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
         self._weights_room, self._asked = ALWAYS_THERE_BYTES, False
@@ -522,6 +524,13 @@ class Builder:
         if not self.is_whole(name):
             return _strided(self.new_planar(name), shape)
         return self._whole_numbers.setdefault(name, self._compact(Space.ARENA, 0, shape))
+
+    def overwrites(self, name: str, source: str) -> None:
+        """Let a tensor lie where another one does, general ones both, which the steps emitted next change."""
+        if self.is_whole(name):
+            self.alias_general(name, self.general(source))
+        else:
+            self._planar[name] = self.planar(source)
 
     def alias_general(self, name: str, operand: Operand) -> None:
         """Let a tensor of integers be another view of memory that is already written."""

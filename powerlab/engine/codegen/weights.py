@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
 from powerlab.engine.ir.constants import Recipe
 from powerlab.engine.ir.scratch import Scratch
@@ -20,14 +21,27 @@ _FEW_BYTES = 2**23
 """So many small weights are made faster than a thread is started."""
 
 
+class Made(Protocol):
+    """Weights that were made for other plans."""
+
+    def find(self, recipe: Recipe) -> Floats | None:
+        """Return what was made by a recipe like this one; None: nothing was."""
+
+    def add(self, recipe: Recipe, weights: Floats) -> None:
+        """Note what was made."""
+
+
 class PackedWeights:
     """Makes weights on as many threads as the plan will have, the caller being one.
 
     Args:
         threads: of the plan.
+        before: weights made before, and where to note those made now; None: nobody asks for them.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, before: Made | None = None) -> None:
+        self._before = before
+        self._found: dict[int, Floats] = {}
         self._recipes: dict[int, Recipe] = {}
         self._begun: dict[int, Future[Floats]] = {}
         self._scratches = _Scratches()
@@ -35,6 +49,10 @@ class PackedWeights:
 
     def add(self, step: int, recipe: Recipe) -> None:
         """Let the weights of a step be made; some other thread may begin at once."""
+        found = None if self._before is None else self._before.find(recipe)
+        if found is not None:
+            self._found[step] = found
+            return
         self._recipes[step] = recipe
         if value_bytes(recipe) >= _LARGE_BYTES:
             self._begin(step)
@@ -59,7 +77,10 @@ class PackedWeights:
         finally:
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
-        return made
+        if self._before is not None:
+            for step, weights in made.items():
+                self._before.add(self._recipes[step], weights)
+        return made | self._found
 
     def _begin(self, step: int) -> None:
         if self._pool is not None:

@@ -6,8 +6,10 @@ kernel, and given up again.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -26,11 +28,15 @@ class Recipe(Struct, frozen=True, kw_only=True, eq=False):
         shape: of the value.
         dtype: of its elements.
         make: makes the value, the same every time; nobody else holds the array.
+        way: what ``make`` computes of ``sources``; None: it reads or draws the value.
+        sources: other values.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     make: Callable[[], NDArray[Any]]
+    way: Callable[..., NDArray[Any]] | None = None
+    sources: tuple[NDArray[Any] | Recipe, ...] = ()
 
     @property
     def size(self) -> int:
@@ -55,7 +61,42 @@ def combined(values: tuple[Value, ...], shape: tuple[int, ...], function: Callab
     """Return ``function`` of several values, of the given shape: a recipe where one of them is a recipe."""
     if not any(isinstance(value, Recipe) for value in values):
         return function(*values)
-    return Recipe(shape=shape, dtype=values[0].dtype, make=lambda: function(*map(value_of, values)))
+    return Recipe(
+        shape=shape,
+        dtype=values[0].dtype,
+        make=lambda: function(*map(value_of, values)),
+        way=function,
+        sources=values,
+    )
+
+
+def origin(value: Value) -> Hashable:
+    """Return what is equal for values that are made in the same way of the same values.
+
+    Functions count as the same way where they are the same, or a ``partial`` of the same with equal arguments.
+
+    Raises:
+        TypeError: such an argument cannot be compared.
+    """
+    if not isinstance(value, Recipe):
+        return _content(value)
+    if value.way is None:
+        return value
+    found = (_way(value.way), *map(origin, value.sources))
+    hash(found)
+    return found
+
+
+def _way(function: Callable[..., Any]) -> Hashable:
+    if not isinstance(function, partial):
+        return function
+    arguments = (*enumerate(function.args), *function.keywords.items())
+    return (function.func, *((at, _content(one) if isinstance(one, np.ndarray) else one) for at, one in arguments))
+
+
+def _content(array: NDArray[Any]) -> Hashable:
+    found = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
+    return array.shape, array.dtype.str, found.digest()
 
 
 class Constants(Mapping[str, NDArray[Any]]):

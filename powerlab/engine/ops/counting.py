@@ -91,9 +91,14 @@ def _ones_on_diagonal(view: NodeView) -> Array:
     return np.eye(rows, columns, view.integer("k", 0))
 
 
+def _filled(view: NodeView) -> Array:
+    """Return a number everywhere, which is in memory once."""
+    return np.broadcast_to(_fill(view), view.int_values(0))
+
+
 OPERATORS: dict[str, Operator] = {
     "Constant": Operator(_constant, constant_value),
-    "ConstantOfShape": Operator(_constant_of_shape, lambda view: np.full(view.int_values(0), _fill(view))),
+    "ConstantOfShape": Operator(_constant_of_shape, _filled),
     "EyeLike": Operator(_eye, _ones_on_diagonal, of_shape=True),
     "Range": Operator(_range, _ladder),
     "Shape": Operator(_shape, _shape_value, of_shape=True),

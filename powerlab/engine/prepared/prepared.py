@@ -13,6 +13,7 @@ from powerlab.engine.codegen.convolutions.choosing import Chooser
 from powerlab.engine.codegen.convolutions.late_residuals import with_late_residuals
 from powerlab.engine.codegen.quantized.byte_products import with_byte_products
 from powerlab.engine.codegen.quantized.faster_floats import with_faster_floats
+from powerlab.engine.codegen.weights import Made
 from powerlab.engine.codegen.work import StepWork, step_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Program
@@ -60,7 +61,13 @@ def _for_tier(graph: Graph, tier: Tier) -> Graph:
 
 
 def prepare(
-    graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None, part: Graph | None = None
+    graph: Graph,
+    tier: Tier,
+    threads: int,
+    chooser: Chooser | None = None,
+    part: Graph | None = None,
+    *,
+    made: Made | None = None,
 ) -> Prepared:
     """Return an optimised graph, lowered.
 
@@ -70,6 +77,7 @@ def prepare(
         threads: of one slice.
         chooser: chooses by what was tuned here; None: the cost model does.
         part: the graph of one slice, which gets the algorithms of the whole; None where there are no slices.
+        made: weights made for other models; None: all are made now.
 
     Raises:
         NeedsRunError: a kernel needs a value before a run that only a run gives.
@@ -78,7 +86,7 @@ def prepare(
     with memory_errors(graph.name):
         graph, part = _for_tier(graph, tier), part and _for_tier(part, tier)
         algorithms = {} if part is None else chosen_algorithms(graph, tier, threads, chooser)
-        program = lower(part or graph, tier, threads, chooser, algorithms)
+        program = lower(part or graph, tier, threads, chooser, algorithms, made=made)
     return Prepared(
         name=graph.name,
         inputs={info.name: info.shape for info in graph.inputs},

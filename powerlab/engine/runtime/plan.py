@@ -34,7 +34,7 @@ def thread_pool(threads: int, spin_us: int) -> Any:
     return native_engine().ThreadPool(threads=threads, spin_ns=spin_us * 1000)
 
 
-def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None) -> Any:
+def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None, *, lender: Any = None) -> Any:
     """Return the native ``Plan`` of ``program``.
 
     Args:
@@ -42,15 +42,18 @@ def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None
         tier: the kernels to use.
         pool: the threads that run it; plans that share them take turns.
         keep: returns the memory in which constants are kept, for plans that have some in common; None: the plan's own.
+        lender: a plan that does not run while this one does, whose arena this one uses if it fits; None: its own.
 
     Raises:
         PowerlabError: the arena is larger than the memory there is.
     """
-    (plan,) = build_plans(program, tier, [pool], keep)
+    (plan,) = build_plans(program, tier, [pool], keep, lender=lender)
     return plan
 
 
-def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep | None = None) -> list[Any]:
+def build_plans(
+    program: Program, tier: Tier, pools: Sequence[Any], keep: Keep | None = None, *, lender: Any = None
+) -> list[Any]:
     """Return a native plan of ``program`` for each pool, which share its weights: see :func:`build_plan`."""
     native, count = native_engine(), len(pools)
     if keep is None and count > 1:
@@ -60,7 +63,7 @@ def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep |
     check_memory(FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
     arena = lay_out(program, lives)
     check_memory(FLOAT_BYTES * arena.floats * count, "the model", "its activations")
-    plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
+    plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats, lender=lender) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)
     for step in program.steps:

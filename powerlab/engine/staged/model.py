@@ -31,7 +31,7 @@ from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
 from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.staged.place import Place
-from powerlab.engine.staged.shelf import Kept, Shelf
+from powerlab.engine.staged.shelf import Holder, Kept, Shelf
 
 MOST_STAGES = 32
 """Stages that stay planned: those used latest."""
@@ -183,16 +183,21 @@ class StagedModel:
                 weights: list[Kept] = []
                 planned = None
                 if begun.graph.outputs:
-                    keep = self._shelf.keep_in(weights)
-                    planning = self._planning
-                    prepared = prepare(optimise(begun.graph), planning.tier, planning.threads, planning.chooser)
-                    planned = PlannedGraph(prepared, planning, self._pool, keep)
+                    holder, planning = Holder(self._shelf, weights), self._planning
+                    graph, chooser = optimise(begun.graph), planning.chooser
+                    prepared = prepare(graph, planning.tier, planning.threads, chooser, made=holder)
+                    planned = PlannedGraph(prepared, planning, self._pool, holder.keep, lender=self._lender())
             except NeedsRunError as error:
                 self._decide_later(error, {info.name for info in infos}, begun.graph.producers())
                 continue
             there = {*place.live, *(info.name for info in begun.graph.outputs)}
             constants = {name: value for name, value in begun.constants.items() if name not in there}
             return _Stage(planned, self._place(begun.left, {**constants, **begun.known}, there), weights)
+
+    def _lender(self) -> PlannedGraph | None:
+        """Return the stage with the largest memory for activations, which all can share: they run one after the other."""
+        planned = [stage.planned for stage in self._stages.values() if stage.planned is not None]
+        return max(planned, key=PlannedGraph.room_floats, default=None)
 
     def _decide_later(self, error: NeedsRunError, inputs: set[str], producers: Mapping[str, Node]) -> None:
         """Note what a kernel must know before its stage is planned, or raise the error where that cannot be had."""

@@ -1,11 +1,12 @@
-"""Weights of several plans of one model: those that are the same are in memory once."""
+"""Weights of several plans of one model: those that are the same are made once, and in memory once."""
 
 from __future__ import annotations
 
 import hashlib
-import weakref
-from collections.abc import Callable
+from collections.abc import Hashable
+from weakref import WeakValueDictionary
 
+from powerlab.engine.ir.constants import Recipe, origin
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.plan import aligned
 
@@ -20,21 +21,59 @@ class Kept:
 
 
 class Shelf:
-    """Finds arrays by their content; one that nobody holds any more is forgotten."""
+    """Finds arrays by their content, and by how they were made; one that nobody holds any more is forgotten."""
 
     def __init__(self) -> None:
-        self._kept: weakref.WeakValueDictionary[tuple[int, bytes], Kept] = weakref.WeakValueDictionary()
+        self.of_content: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()
+        self.of_origin: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()
 
-    def keep_in(self, holder: list[Kept]) -> Callable[[Floats], Floats]:
-        """Return what gives a plan the memory of its constants, which stays as long as ``holder`` does."""
 
-        def keep(values: Floats) -> Floats:
-            array = aligned(values)
-            content = (array.size, hashlib.blake2b(array.data, digest_size=16).digest())
-            kept = self._kept.get(content)
-            if kept is None:
-                kept = self._kept[content] = Kept(array)
-            holder.append(kept)
-            return kept.array
+class Holder:
+    """Gives a plan the memory of its constants.
 
-        return keep
+    Args:
+        shelf: what all plans of the model share.
+        held: gets what the plan reads, which stays as long as this does.
+    """
+
+    def __init__(self, shelf: Shelf, held: list[Kept]) -> None:
+        self._shelf, self._held = shelf, held
+        self._here: dict[int, Kept] = {}
+        self._origins: dict[int, Hashable] = {}
+
+    def find(self, recipe: Recipe) -> Floats | None:
+        """Return what a recipe like this one made for another plan; None: nothing did."""
+        kept = self._shelf.of_origin.get(_origin(recipe))
+        if kept is None:
+            return None
+        self._here[id(kept.array)] = kept
+        return kept.array
+
+    def add(self, recipe: Recipe, weights: Floats) -> None:
+        """Note what a recipe made."""
+        self._origins[id(weights)] = _origin(recipe)
+
+    def keep(self, values: Floats) -> Floats:
+        """Return where a constant lies for good."""
+        kept = self._here.get(id(values)) or self._kept(values)
+        self._held.append(kept)
+        return kept.array
+
+    def _kept(self, values: Floats) -> Kept:
+        array = aligned(values)
+        content = (array.size, hashlib.blake2b(array.data, digest_size=16).digest())
+        kept = self._shelf.of_content.get(content)
+        if kept is None:
+            kept = self._shelf.of_content[content] = Kept(array)
+        made_by = self._origins.get(id(values))
+        if made_by is not None:
+            self._shelf.of_origin[made_by] = kept
+        return kept
+
+
+def _origin(recipe: Recipe) -> Hashable:
+    """Return what recipes of the same values have in common; None where they cannot be compared."""
+    try:
+        return origin(recipe)
+    except TypeError:
+        return None

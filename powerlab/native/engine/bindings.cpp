@@ -249,8 +249,9 @@ void bind_plan(nb::module_& module) {
       .def(nb::init<int, std::int64_t>(), nb::arg("threads"), nb::arg("spin_ns"))
       .def_prop_ro("threads", &ThreadPool::threads);
   nb::class_<Plan>(module, "Plan")
-      .def(nb::init<const std::string&, std::shared_ptr<ThreadPool>, std::int64_t>(), nb::arg("tier"), nb::arg("pool"),
-           nb::arg("arena_floats"))
+      .def(nb::init<const std::string&, std::shared_ptr<ThreadPool>, std::int64_t, const Plan*>(), nb::arg("tier"),
+           nb::arg("pool"), nb::arg("arena_floats"), nb::arg("lender").none() = nb::none())
+      .def("room_floats", &Plan::room_floats)
       .def("add_constant", &add_constant, nb::arg("values"))
       .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"), nb::arg("apart"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),

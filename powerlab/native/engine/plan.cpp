@@ -52,10 +52,11 @@ std::int64_t now_ns() {
 Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns)
     : Plan(tier, std::make_shared<ThreadPool>(threads, spin_ns), arena_floats) {}
 
-Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats)
+Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats, const Plan* lender)
     : table_(find_tier(tier)),
       arena_floats_(arena_floats),
-      arena_(allocate_arena(arena_floats)),
+      room_floats_(lender ? std::max(lender->room_floats_, arena_floats) : arena_floats),
+      arena_(lender && lender->room_floats_ == room_floats_ ? lender->arena_ : allocate_arena(arena_floats)),
       pool_(std::move(pool)) {}
 
 int Plan::add_constant(std::span<const float> values) {

@@ -44,8 +44,13 @@ class Plan {
   // Throws std::invalid_argument for an unknown tier or a number of threads below 1.
   Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns);
 
-  // Plans that share a pool take turns.
-  Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats);
+  // Plans that share a pool take turns. Where `lender` has an arena that is large enough, it is this one's, too: then
+  // no two of them may run at the same time.
+  Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats,
+       const Plan* lender = nullptr);
+
+  // How large the arena is, of which a plan that borrows one may need less.
+  std::int64_t room_floats() const { return room_floats_; }
 
   // Copies floats to aligned memory the plan keeps; returns a number for `add`.
   int add_constant(std::span<const float> values);
@@ -130,7 +135,7 @@ class Plan {
   void check_faults() const;
 
   const KernelTable& table_;
-  const std::int64_t arena_floats_;
+  const std::int64_t arena_floats_, room_floats_;
   const std::shared_ptr<float[]> arena_;
   std::vector<std::shared_ptr<const float[]>> constants_;
   std::vector<PlannedStep> steps_;

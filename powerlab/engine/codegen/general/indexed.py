@@ -13,6 +13,9 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.gathering import UPDATES
 from powerlab.engine.program.operand import Operand, joined
 
+_MAKES_GENERAL = ("Expand", "ScatterElements", "ScatterND")
+"""Operators that write a general tensor of their own, of which nothing else is a view."""
+
 _HOW = 16
 """What multiplies the kind of an update in the kernel's number[3]."""
 
@@ -47,14 +50,15 @@ def lower_gather_nd(builder: Builder, node: Node) -> None:
 
 
 def lower_scatter_elements(builder: Builder, node: Node) -> None:
-    """Lower a ScatterElements: threads share the axes that are not indexed."""
-    out = _copied(builder, node)
+    """Lower a ScatterElements: threads share the axes that are not indexed; indices of fewer elements are broadcast."""
+    out = _updated(builder, node)
     index, updates = (builder.general(name) for name in node.inputs[1:])
+    index = index.broadcast(updates.sizes)
     axis = int(number(node, "axis"))
     target = _seen(out, updates, tuple(0 if at == axis else stride for at, stride in enumerate(out.strides)))
     order = (*(at for at in range(len(out.sizes)) if at != axis), axis)
     operands = tuple(one.permuted(order) for one in (target, updates, index))
-    _put(builder, node, operands, _axes(out, axis, axis + 1), (0, len(order) - 1))
+    _put(builder, node, operands, _axes(out, axis, axis + 1), apart=0, shared=len(order) - 1)
 
 
 def lower_scatter_nd(builder: Builder, node: Node) -> None:
@@ -62,7 +66,7 @@ def lower_scatter_nd(builder: Builder, node: Node) -> None:
 
     Exporters write ``x[:, 1:] = y`` so: then the places are a box of the data, and a copy fills it.
     """
-    out = _copied(builder, node)
+    out = _updated(builder, node)
     box = _box(builder, node, out)
     if box is not None:
         builder.copy(node, box, builder.general(node.inputs[2]))
@@ -72,8 +76,9 @@ def lower_scatter_nd(builder: Builder, node: Node) -> None:
     target = _seen(out, updates, (*(0,) * tuples, *out.strides[named:]))
     places = _seen(index, updates, (*index.strides[:-1], *(0,) * (len(out.sizes) - named)))
     order = (*range(tuples, len(updates.sizes)), *range(tuples))
-    operands = tuple(_with_an_axis(one.permuted(order)) for one in (target, updates, places))
-    _put(builder, node, operands, _axes(out, 0, named), (index.strides[-1], len(updates.sizes) - tuples))
+    operands = tuple(one.permuted(order) for one in (target, updates, places))
+    shared = len(updates.sizes) - tuples
+    _put(builder, node, operands, _axes(out, 0, named), apart=index.strides[-1], shared=shared)
 
 
 def _box(builder: Builder, node: Node, data: Operand) -> Operand | None:
@@ -112,13 +117,8 @@ def _seen(operand: Operand, like: Operand, strides: tuple[int, ...]) -> Operand:
     return replace(operand, sizes=like.sizes, strides=strides)
 
 
-def _with_an_axis(operand: Operand) -> Operand:
-    """Return the operand of a single number, which has no axes, as one with an axis."""
-    return operand if operand.sizes else replace(operand, sizes=(1,), strides=(0,))
-
-
-def _axes(operand: Operand, begin: int, end: int) -> Operand:
-    """Return the axes of an operand that are indexed, alone."""
+def _axes(operand: Operand, begin: int, end: int | None) -> Operand:
+    """Return some axes of an operand, alone."""
     return replace(operand, sizes=operand.sizes[begin:end], strides=operand.strides[begin:end])
 
 
@@ -127,15 +127,28 @@ def _take(builder: Builder, node: Node, operands: tuple[Operand, ...], indexed: 
     builder.emit_general(f"take_{operands[0].element.suffix}", node, (*walked, indexed), (apart,))
 
 
-def _copied(builder: Builder, node: Node) -> Operand:
-    """Emit the copy of the data that is to be updated."""
-    out = builder.new_general(node.outputs[0])
-    builder.copy(node, out, builder.general(node.inputs[0]))
-    return out
+def _updated(builder: Builder, node: Node) -> Operand:
+    """Return the data that is to be updated: a copy, or the data itself where nobody else reads it."""
+    graph, data, out = builder.graph, node.inputs[0], node.outputs[0]
+    maker = graph.producers().get(data)
+    own = maker is not None and maker.op_type in _MAKES_GENERAL and data not in graph.output_names()
+    if own and graph.consumers()[data] == [node]:
+        builder.overwrites(out, data)
+        return builder.general(out)
+    copied = builder.new_general(out)
+    builder.copy(node, copied, builder.general(data))
+    return copied
 
 
-def _put(builder: Builder, node: Node, operands: Sequence[Operand], indexed: Operand, places: tuple[int, int]) -> None:
-    """Emit the update; ``places`` are how far apart the indices of one place lie, and how many axes threads share."""
+def _put(
+    builder: Builder, node: Node, operands: Sequence[Operand], indexed: Operand, *, apart: int, shared: int
+) -> None:
+    """Emit the update; the indices of one place are ``apart``, and threads share the first ``shared`` axes."""
     lacking, sign = integers(node, "wrapping")
-    numbers = (*places, lacking, sign + _HOW * int(number(node, "update")))
-    builder.emit_general(f"put_{operands[0].element.suffix}", node, (*operands, indexed), numbers)
+    outer, inner = (joined([_axes(one, *axes) for one in operands]) for axes in ((0, shared), (shared, None)))
+    walked = [
+        replace(one, sizes=(*first.sizes, *then.sizes), strides=(*first.strides, *then.strides))
+        for one, first, then in zip(operands, outer, inner, strict=True)
+    ]
+    numbers = (apart, len(outer[0].sizes), lacking, sign + _HOW * int(number(node, "update")))
+    builder.emit_general(f"put_{operands[0].element.suffix}", node, (*walked, indexed), numbers)

@@ -232,7 +232,7 @@ def _gather_nd(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     return [Node("GatherND", node.name, node.inputs, node.outputs, {"batch_dims": batch_axes(view)})]
 
 
-def _scatter(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
+def _scatter(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     node = view.node
     if "update" in node.attributes:
         return None
@@ -241,7 +241,18 @@ def _scatter(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
     operator = "ScatterND" if node.op_type == "ScatterND" else "ScatterElements"
     axis = {} if operator == "ScatterND" else {"axis": picked_axis(view)}
     attributes = {**axis, "update": UPDATES[update_kind(view)], "wrapping": wrapping(view.dtype(0))}
-    return [Node(operator, node.name, node.inputs, node.outputs, attributes)]
+    before, data = _filled(view, rewriter)
+    return [*before, Node(operator, node.name, (data, *node.inputs[1:]), node.outputs, attributes)]
+
+
+def _filled(view: NodeView, rewriter: Rewriter) -> tuple[Sequence[Node], str]:
+    """Return the data that a scatter updates; where it is one number everywhere, with the node that writes it so."""
+    data, value = view.node.inputs[0], view.values[0]
+    if not isinstance(value, np.ndarray) or not value.ndim or any(value.strides):
+        return (), data
+    once = rewriter.constant(f"{data}.once", value[(slice(1),) * value.ndim].copy())
+    filled = rewriter.tensor(f"{data}.filled", value.shape, value.dtype)
+    return (Node("Expand", filled, (once,), (filled,)),), filled
 
 
 _RULES = {

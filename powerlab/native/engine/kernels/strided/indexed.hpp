@@ -80,9 +80,23 @@ static inline Int updated(Int how, Int old, Int given, const Numbers& k) {
                             : given;
 }
 
+// The elements of an update that one thread makes: `count` of the axes that threads share, from `first` on.
+template <typename T>
+static inline void put_line(const Step& s, Int how, const Numbers& numbers, T* to, const T* from, std::int64_t count) {
+  const std::int32_t axis = static_cast<std::int32_t>(s.numbers[1]) - 1;
+  const std::int64_t to_step = s.operands[0].stride[axis], from_step = s.operands[1].stride[axis];
+  if (how == kReplace && to_step == 1 && from_step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[i * to_step] = updated(how, to[i * to_step], from[i * from_step], numbers);
+  }
+}
+
 // out[index] = how(out[index], x). Threads share the first number[1] axes, along which nothing is indexed; within
 // these, updates of one place are made in order. number[2] is how wide the elements are not, number[3] + 16 * how their
-// sign.
+// sign. Where threads share one axis, and all along it have one index, that is looked at once.
 template <typename T>
 static void put(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &x = s.operands[1], &index = s.operands[2], &indexed = s.operands[3];
@@ -91,6 +105,16 @@ static void put(const Step& s, int thread, int threads) {
   const std::int64_t updates = elements(out, shared, last);
   const Numbers numbers{{s.numbers[2], s.numbers[3] % 16, 0, 0}, s.fault};
   const Int how = s.numbers[3] / 16;
+  if (shared == 1 && index.stride[0] == 0) {
+    for (std::int64_t update = 0; update < updates; ++update) {
+      std::int64_t offset[3];
+      offsets_of(s, lines.begin * updates + update, last, offset);
+      const Int* at = static_cast<const Int*>(index.data) + offset[2];
+      T* to = static_cast<T*>(out.data) + offset[0] + place_of(indexed, at, s.numbers[0], s.fault);
+      put_line(s, how, numbers, to, static_cast<const T*>(x.data) + offset[1], lines.end - lines.begin);
+    }
+    return;
+  }
   for (std::int64_t unit = lines.begin * updates; unit < lines.end * updates; ++unit) {
     std::int64_t offset[3];
     offsets_of(s, unit, last, offset);

@@ -41,6 +41,62 @@ static inline float sample_at(const Bins& bins, std::int64_t bin, std::int64_t i
          (static_cast<float>(i) + 0.5f) * bins.step / static_cast<float>(bins.samples);
 }
 
+// A region of interest: its bins, and the neighbours of its samples along a row, which all rows and channels have.
+struct Region {
+  static constexpr std::int64_t kSamples = 128;
+  Bins rows, columns;
+  std::int64_t samples;  // along a row; no more than kSamples are kept
+  Neighbours kept[kSamples];
+
+  Region(const float* edge, const Strided& out, const Strided& x, const std::int64_t* k)
+      : rows(bins_of(edge[1], edge[3], out.size[2], k[0], !k[2])),
+        columns(bins_of(edge[0], edge[2], out.size[3], k[0], !k[2])),
+        samples(out.size[3] * columns.samples) {
+    if (samples > kSamples) return;
+    for (std::int64_t i = 0; i < samples; ++i) kept[i] = made(i, x.size[3]);
+  }
+
+  Neighbours made(std::int64_t i, std::int64_t width) const {
+    return neighbours(sample_at(columns, i / columns.samples, i % columns.samples), width);
+  }
+};
+
+// One channel of a region.
+static inline void align_channel(const Region& region, const Strided& out, const Strided& x, bool maxima,
+                                 const float* from, float* to) {
+  const std::int64_t each = region.columns.samples, of_bin = region.rows.samples * each;
+  const bool kept = region.samples <= Region::kSamples;
+  for (std::int64_t y = 0; y < out.size[2]; ++y, to += out.stride[2]) {
+    for (std::int64_t column = 0; column < out.size[3]; ++column) to[column * out.stride[3]] = 0;
+    for (std::int64_t i = 0; i < region.rows.samples; ++i) {
+      const Neighbours a = neighbours(sample_at(region.rows, y, i), x.size[2]);
+      const float *low = from + a.low * x.stride[2], *high = from + a.high * x.stride[2];
+      std::int64_t sample = 0;
+      for (std::int64_t column = 0; column < out.size[3]; ++column) {
+        float found = to[column * out.stride[3]];
+        for (std::int64_t j = 0; j < each; ++j, ++sample) {
+          const Neighbours b = kept ? region.kept[sample] : region.made(sample, x.size[3]);
+          const std::int64_t left = b.low * x.stride[3], right = b.high * x.stride[3];
+          const float p = a.at_low * b.at_low * low[left], q = a.at_low * b.at_high * low[right];
+          const float r = a.at_high * b.at_low * high[left], t = a.at_high * b.at_high * high[right];
+          if (maxima) {
+            float most = p > q ? p : q;
+            most = r > most ? r : most;
+            most = t > most ? t : most;
+            found = (i == 0 && j == 0) || most > found ? most : found;
+          } else {
+            found += p + q + r + t;
+          }
+        }
+        to[column * out.stride[3]] = found;
+      }
+    }
+    if (maxima) continue;
+    const float samples = static_cast<float>(of_bin > 0 ? of_bin : 1);
+    for (std::int64_t column = 0; column < out.size[3]; ++column) to[column * out.stride[3]] /= samples;
+  }
+}
+
 // Operands: out (regions, C, rows, columns), x (N, C, H, W), regions (R, 4), the image of each, numbers: samples an
 // axis of a bin or 0, 1 for maxima, 1 where regions begin in the middle of pixels. alpha: pixels of x a unit of
 // regions.
@@ -49,47 +105,25 @@ static void roi_align(const Step& s, int thread, int threads) {
   const std::int64_t* k = static_cast<const std::int64_t*>(s.operands[4].data);
   const Range units = share(out.size[0] * out.size[1], thread, threads);
   const float shift = k[2] ? 0.5f : 0.0f;
-  for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
-    const std::int64_t r = unit / out.size[1], c = unit % out.size[1];
+  for (std::int64_t unit = units.begin; unit < units.end;) {
+    const std::int64_t r = unit / out.size[1], next = (r + 1) * out.size[1];
+    const std::int64_t begin = unit % out.size[1], end = begin + (next < units.end ? next : units.end) - unit;
+    unit += end - begin;
     const std::int64_t image = static_cast<const std::int64_t*>(images.data)[r * images.stride[0]];
-    float* to = static_cast<float*>(out.data) + r * out.stride[0] + c * out.stride[1];
     if (image < 0 || image >= x.size[0]) {
       set_fault(s.fault, kIndexOutside);
       continue;
     }
-    const float* from = static_cast<const float*>(x.data) + image * x.stride[0] + c * x.stride[1];
-    const float* region = static_cast<const float*>(regions.data) + r * regions.stride[0];
     float edge[4];
-    for (int i = 0; i < 4; ++i) edge[i] = region[i * regions.stride[1]] * s.alpha - shift;
-    const Bins columns = bins_of(edge[0], edge[2], out.size[3], k[0], !k[2]);
-    const Bins rows = bins_of(edge[1], edge[3], out.size[2], k[0], !k[2]);
-    const std::int64_t samples = rows.samples * columns.samples;
-    for (std::int64_t y = 0; y < out.size[2]; ++y) {
-      for (std::int64_t column = 0; column < out.size[3]; ++column) {
-        float sum = 0;
-        bool first = true;
-        for (std::int64_t i = 0; i < rows.samples; ++i) {
-          Neighbours a = neighbours(sample_at(rows, y, i), x.size[2]);
-          for (std::int64_t j = 0; j < columns.samples; ++j) {
-            const Neighbours b = neighbours(sample_at(columns, column, j), x.size[3]);
-            const float* low = from + a.low * x.stride[2];
-            const float* high = from + a.high * x.stride[2];
-            const float parts[4] = {
-                a.at_low * b.at_low * low[b.low * x.stride[3]], a.at_low * b.at_high * low[b.high * x.stride[3]],
-                a.at_high * b.at_low * high[b.low * x.stride[3]], a.at_high * b.at_high * high[b.high * x.stride[3]]};
-            if (k[1]) {
-              float most = parts[0];
-              for (const float part : parts) most = part > most ? part : most;
-              sum = first || most > sum ? most : sum;
-            } else {
-              sum += parts[0] + parts[1] + parts[2] + parts[3];
-            }
-            first = false;
-          }
-        }
-        if (!k[1]) sum /= static_cast<float>(samples > 0 ? samples : 1);
-        to[y * out.stride[2] + column * out.stride[3]] = sum;
-      }
+    for (int i = 0; i < 4; ++i) {
+      edge[i] =
+          static_cast<const float*>(regions.data)[r * regions.stride[0] + i * regions.stride[1]] * s.alpha - shift;
+    }
+    const Region region(edge, out, x, k);
+    for (std::int64_t c = begin; c < end; ++c) {
+      align_channel(region, out, x, k[1] != 0,
+                    static_cast<const float*>(x.data) + image * x.stride[0] + c * x.stride[1],
+                    static_cast<float*>(out.data) + r * out.stride[0] + c * out.stride[1]);
     }
   }
 }
