@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.frontend.onnx_reader.file import DataFile
 from powerlab.engine.staged import model as staged
 
 RNG = np.random.default_rng(0)
@@ -84,6 +85,32 @@ def test_plans_of_several_shapes_share_their_weights(tmp_path):
         weights.append([kept for stage in session._model._stages.values() for kept in stage.weights])
     assert len(weights[1]) == 2 * len(weights[0])
     assert len({id(kept.array) for kept in weights[1]}) < len(weights[1])
+
+
+def test_weights_are_read_and_packed_for_the_first_shape_alone(tmp_path, monkeypatch):
+    reads = []
+    read = DataFile.read
+    monkeypatch.setattr(DataFile, "read", lambda file, *args: (reads.append(args), read(file, *args))[1])
+    weights = {"w": RNG.standard_normal((256, 192), dtype=np.float32)}
+    path = saved(
+        tmp_path, [helper.make_node("MatMul", ["x", "w"], ["y"])], [info("x", FLOAT, ["N", 256])], ["y"], weights
+    )
+    session = Session(path, threads=2)
+    check(session, path, image(40, 256))
+    first = len(reads)
+    check(session, path, image(48, 256))
+    assert 0 < first == len(reads)
+
+
+def test_plans_of_several_shapes_share_their_memory(tmp_path):
+    path = convolution(tmp_path)
+    session = Session(path, threads=2)
+    for size in (24, 16, 24, 30, 16, 24):
+        check(session, path, image(1, 3, size, size))
+        session.poison()
+    rooms = [stage.planned.room_floats() for stage in session._model._stages.values() if stage.planned is not None]
+    assert len(rooms) == 3
+    assert len(set(rooms)) == 2  # those of 24 and of 30; the one of 16 needs less
 
 
 def test_only_the_latest_plans_are_kept(tmp_path, monkeypatch, planned):

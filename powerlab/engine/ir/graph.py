@@ -114,7 +114,7 @@ class Node(Struct, frozen=True):
         return f"{quoted(self.op_type)[1:-1]} node {quoted(self.name or next(iter(self.outputs), ''))}"
 
 
-class Subgraph(Struct, frozen=True):
+class Subgraph(Struct, frozen=True, dict=True):
     """The body of a Loop or a branch of an If; it reads its ``inputs``, its ``constants``, and tensors around it."""
 
     nodes: tuple[Node, ...]
@@ -128,6 +128,10 @@ class Subgraph(Struct, frozen=True):
 
     def captured(self) -> frozenset[str]:
         """Return the names of the tensors around it that it reads, itself or in a body of its own."""
+        return self._captured
+
+    @cached_property
+    def _captured(self) -> frozenset[str]:
         read = {name for node in self.nodes for name in (*node.inputs, *node.captured()) if name}
         return frozenset({*read, *self.outputs} - self.made() - {*self.inputs, *self.constants})
 

@@ -34,7 +34,9 @@ from powerlab.engine.staged.place import Place
 from powerlab.engine.staged.shelf import Holder, Kept, Shelf
 
 MOST_STAGES = 32
-"""Stages that stay planned: those used latest."""
+"""Stages that stay planned, of those with many weights, and of the others: the ones used latest."""
+
+_MANY_BYTES = 2**20
 
 Key = tuple[Any, ...]
 
@@ -51,6 +53,11 @@ class _Stage(Struct, frozen=True, eq=False):
     planned: PlannedGraph | None
     after: Place
     weights: list[Kept] = field(default_factory=list)
+
+    @property
+    def has_many_weights(self) -> bool:
+        """Say whether it would take long to make its weights anew."""
+        return sum(kept.array.nbytes for kept in self.weights) >= _MANY_BYTES
 
 
 class StagedModel:
@@ -152,8 +159,9 @@ class StagedModel:
             self._stages.clear()
             raise
         self._stages[self._key(place, values)] = stage  # which values decide may have been found out just now
-        while len(self._stages) > MOST_STAGES:
-            self._stages.popitem(last=False)
+        alike = [key for key, other in self._stages.items() if other.has_many_weights == stage.has_many_weights]
+        for oldest in alike[:-MOST_STAGES]:
+            del self._stages[oldest]
         return stage
 
     def _key(self, place: Place, values: Mapping[str, Array]) -> Key:
@@ -195,7 +203,7 @@ class StagedModel:
             return _Stage(planned, self._place(begun.left, {**constants, **begun.known}, there), weights)
 
     def _lender(self) -> PlannedGraph | None:
-        """Return the stage with the largest memory for activations, which all can share: they run one after the other."""
+        """Return the stage with the largest memory for activations, which all can share: one runs at a time."""
         planned = [stage.planned for stage in self._stages.values() if stage.planned is not None]
         return max(planned, key=PlannedGraph.room_floats, default=None)
 

@@ -23,7 +23,7 @@ class Place(Struct, frozen=True, eq=False):
         number: no other place has it.
         by_values: nodes whose inputs are there and decide by their values what is made; numpy computes them first.
         left: the other nodes that are left.
-        constants: of all of them.
+        constants: what all of them read, and what is wanted.
         reads: the tensors there that nodes left read, in an order that stays.
         live: the tensors there that are read or wanted after the nodes ``by_values``.
     """
@@ -45,6 +45,8 @@ class Place(Struct, frozen=True, eq=False):
         wanted: Collection[str],
     ) -> Place:
         """Return the place where ``nodes`` are left, the tensors ``there`` are there and some are ``wanted``."""
+        named = {*wanted, *(name for node in nodes for name in (*node.inputs, *node.captured()))}
+        constants = {name: constants[name] for name in named if name in constants}
         available = {"", *there, *constants}
         left, by_values = list(nodes), []
         while ready := [node for node in left if decides_by_values(node) and available.issuperset(node.inputs)]:

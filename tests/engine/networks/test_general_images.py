@@ -93,6 +93,13 @@ def test_regions_of_interest(mode, coordinates, samples):
     check_by_ort(file, x, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_of_many_samples(mode):
+    x = {"x": np.abs(floats(1, 5, 9, 9)), "r": np.float32([[0, 1, 8, 7], [2, 2, 3, 3]]), "i": ints(0, 0)}
+    file = node_bytes("RoiAlign", x, mode=mode, output_height=2, output_width=70, sampling_ratio=2, opset=16)
+    check_by_ort(file, x, rtol=1e-4, atol=1e-5)
+
+
 def test_regions_began_at_corners_of_pixels_before_opset_16():
     x = {"x": np.abs(floats(1, 2, 9, 9)), "r": np.float32([[1, 1, 6, 7]]), "i": ints(0)}
     check_by_ort(node_bytes("RoiAlign", x, output_height=2, output_width=2, sampling_ratio=2, opset=10), x, rtol=1e-4)

@@ -82,6 +82,51 @@ def test_scatter_elements(reduction, dtype, axis):
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32"])
+@pytest.mark.parametrize(("axis", "rows"), [(0, [3, -4]), (1, [4, 0, -2])])
+def test_rows_are_scattered_with_one_index_each(reduction, dtype, axis, rows):
+    """As PyTorch writes ``x[rows] = u``: the indices are expanded to all elements."""
+    shape = (4, 5, 3, 7)
+    own = tuple(len(rows) if at == axis else size for at, size in enumerate(shape))
+    inputs = {"x": made(shape, dtype), "u": made(own, dtype)}
+    nodes = [
+        helper.make_node("Expand", ["i", "s"], ["j"]),
+        helper.make_node("ScatterElements", ["x", "j", "u"], ["y"], axis=axis, reduction=reduction),
+    ]
+    index = np.int64(rows).reshape([-1 if at == axis else 1 for at in range(4)])
+    constants = {"i": index, "s": np.int64(own)}
+    model = model_bytes(nodes, inputs, {"y": (shape, dtype)}, constants=constants, opset=18)
+    check_by_ort(model, inputs)
+
+
+def test_scatters_that_follow_on_each_other_change_only_what_nobody_else_reads():
+    """The data that is copied is the input, the zeros, and what another output shows."""
+    nodes = [
+        helper.make_node("ConstantOfShape", ["s"], ["zeros"]),
+        helper.make_node("ScatterElements", ["zeros", "i", "u"], ["a"]),
+        helper.make_node("ScatterElements", ["a", "k", "u"], ["b"]),
+        helper.make_node("ScatterElements", ["b", "i", "v"], ["c"]),
+        helper.make_node("Add", ["b", "c"], ["y"]),
+        helper.make_node("ScatterElements", ["x", "i", "u"], ["d"]),
+        helper.make_node("ScatterND", ["d", "n", "v"], ["e"]),
+        helper.make_node("Add", ["e", "x"], ["z"]),
+        helper.make_node("Mul", ["zeros", "x"], ["o"]),
+    ]
+    inputs = {"x": made((6, 2)), "i": np.int64([[0, 1], [3, 2]]), "k": np.int64([[2, 5], [4, 4]])}
+    inputs |= {"n": np.int64([[1], [5]]), "u": made((2, 2)), "v": made((2, 2))}
+    outputs = dict.fromkeys("aczyo", ((6, 2), "float32"))
+    check_by_ort(model_bytes(nodes, inputs, outputs, constants={"s": np.int64([6, 2])}), inputs)
+
+
+def test_a_scatter_of_no_indices_hands_its_data_on():
+    inputs = {"x": made((4, 3))}
+    constants = {"i": np.zeros((0, 3), np.int64), "u": np.zeros((0, 3), np.float32)}
+    data = node_bytes("ScatterElements", inputs, constants=constants, order=["x", "i", "u"])
+    alike(run_engine(data, inputs), {"y": inputs["x"]})
+    assert not any(kernel.startswith("put") for kernel, _ in Session(optimise(load_bytes(data)), threads=1).steps())
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
 @pytest.mark.parametrize(
     ("shape", "tuples", "named"),
     [((6, 5), (3,), 1), ((4, 5, 6), (2, 2), 2), ((4, 5), (7,), 2), ((4, 5), (), 1), ((4, 5), (), 2), ((4,), (), 1)],

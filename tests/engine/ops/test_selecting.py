@@ -47,7 +47,11 @@ def compare(path, inputs):
 @given(
     seed=st.integers(0, 2**32 - 1),
     boxes=st.integers(1, 60),
-    limits=st.tuples(st.one_of(st.integers(0, 60), st.just(2**63 - 1)), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from([None, 0.0, 0.5, 2.0])),
+    limits=st.tuples(
+        st.one_of(st.integers(0, 60), st.just(2**63 - 1)),
+        st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+        st.sampled_from([None, 0.0, 0.5, 2.0]),
+    ),
     centred=st.integers(0, 1),
 )
 def test_suppression_leaves_what_onnx_runtime_leaves(tmp_path_factory, seed, boxes, limits, centred):
