@@ -310,8 +310,9 @@ def _optimised(asked: _Asked, *, for_cores: bool = True) -> Graph:
         return model
     from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.passes import optimise
+    from powerlab.engine.precomputed import precompute
 
-    graph = load_graph(model, asked.shapes, asked.batch_size)
+    graph = precompute(load_graph(model, asked.shapes, asked.batch_size))
     if asked.precision != "fp32":
         from powerlab.engine.quantization.precisions import in_precision
 

@@ -28,6 +28,7 @@ from powerlab.engine.ir.open_model import OpenModel
 from powerlab.engine.ir.shapes import infer_beginning, sorted_nodes
 from powerlab.engine.passes import optimise
 from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
+from powerlab.engine.precomputed import precompute
 from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.staged.place import Place
@@ -192,7 +193,7 @@ class StagedModel:
                 planned = None
                 if begun.graph.outputs:
                     holder, planning = Holder(self._shelf, weights), self._planning
-                    graph, chooser = optimise(begun.graph), planning.chooser
+                    graph, chooser = optimise(precompute(begun.graph)), planning.chooser
                     prepared = prepare(graph, planning.tier, planning.threads, chooser, made=holder)
                     planned = PlannedGraph(prepared, planning, self._pool, holder.keep, lender=self._lender())
             except NeedsRunError as error:

@@ -100,17 +100,6 @@ static void copy_along(const Strided& out, const Strided& x, int along, int thre
 // So many elements of the last axis, contiguous in both views, are a run: too few for a call each.
 constexpr std::int64_t kRun = 128;
 
-// What is no whole vector is copied with some of what is before it: parts of vectors take longer where there are no
-// masks.
-static inline void copy_run(float* to, const float* from, std::int64_t count) {
-  if (count < kWidth) {
-    store_lanes(to, load_lanes(from, static_cast<int>(count)), static_cast<int>(count));
-    return;
-  }
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) store_unaligned(to + i, load_unaligned(from + i));
-  if (i < count) store_unaligned(to + count - kWidth, load_unaligned(from + count - kWidth));
-}
 static inline void copy_run(Int* to, const Int* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
 }

@@ -64,6 +64,90 @@ static void for_lines(const Step& s, int thread, int threads, void (*line)(const
   }
 }
 
+// What is no whole vector is copied with some of what is before it: parts of vectors take longer where there are no
+// masks.
+static inline void copy_run(float* to, const float* from, std::int64_t count) {
+  if (count < kWidth) {
+    store_lanes(to, load_lanes(from, static_cast<int>(count)), static_cast<int>(count));
+    return;
+  }
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store_unaligned(to + i, load_unaligned(from + i));
+  if (i < count) store_unaligned(to + count - kWidth, load_unaligned(from + count - kWidth));
+}
+
+// Whether lines are shorter than it takes long to begin one, of floats, and written one after the other.
+constexpr std::int64_t kShortLine = 64;
+static inline bool has_short_lines(const Step& s) {
+  const Strided& out = s.operands[0];
+  if (out.rank < 2 || out.size[out.rank - 1] >= kShortLine) return false;
+  std::int64_t step = 1;
+  for (int axis = out.rank - 1; axis >= 0; --axis) {
+    if (out.stride[axis] != step) return false;
+    step *= out.size[axis];
+  }
+  for (int k = 0; k < s.operand_count; ++k) {
+    if (s.operands[k].element != Element::kFloat) return false;
+  }
+  return true;
+}
+
+// Writes `count` lines of a tensor one after the other, and up to a vector more.
+static inline void gather_lines(const Strided& v, std::int64_t first, std::int64_t count, float* to) {
+  const int last = v.rank - 1;
+  const std::int64_t length = v.size[last], step = v.stride[last];
+  std::int64_t index[kMostAxes], rest = first;
+  const float* from = static_cast<const float*>(v.data);
+  for (int axis = last - 1; axis >= 0; --axis) {
+    index[axis] = rest % v.size[axis];
+    rest /= v.size[axis];
+    from += index[axis] * v.stride[axis];
+  }
+  for (std::int64_t i = 0; i < count; ++i, to += length) {
+    if (step == 0) {
+      const Vec same = broadcast(*from);
+      for (std::int64_t j = 0; j < length; j += kWidth) store_unaligned(to + j, same);
+    } else if (step == 1) {
+      copy_run(to, from, length);
+    } else {
+      for (std::int64_t j = 0; j < length; ++j) to[j] = from[j * step];
+    }
+    for (int axis = last - 1; axis >= 0; --axis) {
+      from += v.stride[axis];
+      if (++index[axis] < v.size[axis]) break;
+      from -= v.size[axis] * v.stride[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+// Calls `line` for as many short lines at a time as fit into a piece; operands that are broadcast, or lie otherwise
+// than the first, are gathered before.
+static void for_short_lines(const Step& s, int thread, int threads, void (*line)(const Numbers&, const Line&)) {
+  const Strided& out = s.operands[0];
+  const std::int64_t length = out.size[out.rank - 1], lines = elements(out, 0, out.rank - 1);
+  const std::int64_t together = kPiece / length;
+  const Range range = share((lines + together - 1) / together, thread, threads);
+  const Numbers numbers{{s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3]}, s.fault};
+  alignas(64) float gathered[kMostOperands][kPiece + kWidth];
+  bool alike[kMostOperands];
+  for (int k = 0; k < s.operand_count; ++k) {
+    alike[k] = true;
+    for (int axis = 0; axis < out.rank; ++axis) alike[k] &= s.operands[k].stride[axis] == out.stride[axis];
+  }
+  for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
+    const std::int64_t first = unit * together, count = lines - first < together ? lines - first : together;
+    Line at;
+    at.count = count * length;
+    for (int k = 0; k < s.operand_count; ++k) {
+      at.stride[k] = 1;
+      at.data[k] = alike[k] ? static_cast<float*>(s.operands[k].data) + first * length : gathered[k];
+      if (!alike[k]) gather_lines(s.operands[k], first, count, gathered[k]);
+    }
+    line(numbers, at);
+  }
+}
+
 // A whole line by F(numbers, element of the second operand, of the third, ...). Without a name of its own, so that no
 // tier shares it with another.
 namespace {
@@ -140,7 +224,7 @@ struct Each<F> {
 
 template <auto F>
 static void each(const Step& s, int thread, int threads) {
-  for_lines(s, thread, threads, &Each<F>::line);
+  (has_short_lines(s) ? for_short_lines : for_lines)(s, thread, threads, &Each<F>::line);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -1,0 +1,59 @@
+"""What a network computes of constants alone, and numpy cannot: computed once, when the network is loaded.
+
+Exporters write a Resize of position embeddings, a pool of a mask of ones, the norm of learned queries. What numpy can
+compute is folded by a pass (:mod:`powerlab.engine.passes.fold.constants`).
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops import OPERATORS, quantization, quantized
+from powerlab.engine.passes import optimise
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.planned import PlannedGraph, Planning
+from powerlab.engine.prepared.prepared import prepare
+from powerlab.engine.runtime.plan import thread_pool
+from powerlab.engine.target.tiers import choose_tier
+
+MOST_ELEMENTS = 2**24
+"""Numbers that such nodes may make together; more are made anew in each run, and not kept."""
+
+_ROUNDING = frozenset({*quantization.OPERATORS, *quantized.OPERATORS})
+"""Operators that say how numbers are held: they stay, for layers to be computed so."""
+
+_LEFT = frozenset(name for name, rule in OPERATORS.items() if rule.evaluate is None) - _ROUNDING
+"""Operators whose values no numpy function computes."""
+
+
+def precompute(graph: Graph) -> Graph:
+    """Return a loaded graph with constants where its nodes would compute the same in every run.
+
+    Raises:
+        PowerlabError: the engine cannot compute what such a node asks for.
+    """
+    if not graph.inputs or graph.operators.isdisjoint(_LEFT):
+        return graph
+    known = _of_constants(graph)
+    made = [node for node in known if node.op_type in _LEFT]
+    outputs = tuple(graph.tensors[name] for node in made for name in node.outputs if name)
+    if not 0 < sum(info.elements for info in outputs) <= MOST_ELEMENTS:
+        return graph
+    part = drop_dead(replace(graph, nodes=tuple(known), inputs=(), outputs=outputs, outside={}))
+    planning = Planning(tier=choose_tier(), threads=1, spin_us=0)
+    prepared = prepare(optimise(part), planning.tier, planning.threads)
+    values = PlannedGraph(prepared, planning, thread_pool(planning.threads, planning.spin_us)).run({})
+    return graph.rewritten([node for node in graph.nodes if node.outputs[0] not in values], constants=values)
+
+
+def _of_constants(graph: Graph) -> list[Node]:
+    """Return the nodes that depend on no input of the graph, and on nothing that is rounded."""
+    known = []
+    varying = {info.name for info in graph.inputs}
+    for node in graph.nodes:
+        if varying.isdisjoint(node.inputs) and node.op_type not in _ROUNDING:
+            known.append(node)
+        else:
+            varying.update(node.outputs)
+    return known
