@@ -28,7 +28,7 @@ def check(operator, image, weight, attributes, *, bias=0):
     check_by_ort(data, inputs, rtol=1e-4, atol=5e-4 if by_winograd else 5e-5)
     np.testing.assert_array_equal(one.run(inputs)["y"], three.run(inputs)["y"])
     assert any(kernel.startswith(("conv_direct", "conv_depthwise", "conv_winograd")) for kernel in kernels)
-    assert not any(kernel.startswith(("conv_strided", "conv_transpose_strided")) for kernel in kernels)
+    assert not any(kernel.startswith(("conv_planes", "conv_transpose_strided")) for kernel in kernels)
 
 
 @pytest.mark.parametrize(

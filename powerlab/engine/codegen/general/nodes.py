@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.general.plane_room import plane_room
 from powerlab.engine.ir.graph import IMAGE_AXES, Node
 from powerlab.engine.program.operand import Element, Operand
 from powerlab.engine.program.program import Tensor
@@ -47,5 +48,7 @@ def lower_general(builder: Builder, node: Node) -> None:
     """Lower a General node: its kernel writes its outputs and reads its inputs, those that have names."""
     outputs = [builder.new_general(name) for name in node.outputs if name]
     inputs = [builder.general(name) for name in node.inputs if name]
-    fields = cast("Mapping[str, Any]", node.attributes["fields"])
-    builder.emit_general(str(node.attributes["kernel"]), node, [*outputs, *inputs], **fields)
+    fields, kernel = cast("Mapping[str, Any]", node.attributes["fields"]), str(node.attributes["kernel"])
+    if kernel == "conv_planes_f32":
+        inputs.append(plane_room(builder, node))
+    builder.emit_general(kernel, node, [*outputs, *inputs], **fields)

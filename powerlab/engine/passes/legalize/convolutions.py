@@ -37,7 +37,7 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         if constant and view.values[0] is None and view.integer("group", 1) == 1:
             return as_images(view, windows, rewriter) or [_over_volume(view, windows, rewriter)]
         steps = Steps(windows.strides, windows.pads_given, windows.dilations)
-        return _by_general_kernel(view, rewriter, "conv_strided_f32", steps)
+        return _by_general_kernel(view, rewriter, "conv_planes_f32", steps)
     source, pads = _without_pad(node.inputs[0], windows.pads_given, rewriter)
     if len(shape) < IMAGE_AXES:
         windows, pads = windows.with_rows(), (0, pads[0], 0, pads[1])

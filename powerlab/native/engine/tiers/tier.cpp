@@ -30,6 +30,7 @@
 #include "kernels/products/matmul_few.hpp"
 #include "kernels/recurrent/lstm.hpp"
 #include "kernels/recurrent/recurrence.hpp"
+#include "kernels/strided/conv_planes.hpp"
 #include "kernels/strided/copy_strided.hpp"
 #include "kernels/strided/indexed.hpp"
 #include "kernels/strided/norm_strided.hpp"
@@ -143,8 +144,8 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("pad_edge", "pad_edge_u32", pad_image<false>),
     POWERLAB_KERNEL("pad_reflect", "pad_reflect_u32", pad_image<true>),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
-    POWERLAB_GENERAL("conv_strided_f32", conv_strided<false>),
-    POWERLAB_GENERAL("conv_transpose_strided_f32", conv_strided<true>),
+    POWERLAB_GENERAL("conv_planes_f32", conv_planes),
+    POWERLAB_GENERAL("conv_transpose_strided_f32", conv_transpose_strided),
     POWERLAB_GENERAL("pool_places_strided_f32", pool_places),
     POWERLAB_GENERAL("max_unpool_strided_f32", max_unpool),
     POWERLAB_GENERAL("roi_align_strided_f32", roi_align),

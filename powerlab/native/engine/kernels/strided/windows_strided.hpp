@@ -1,5 +1,5 @@
-// Convolutions, transposed convolutions and places of maxima over images of three axes as general tensors: weights that
-// are computed while the network runs, and whatever the kernels in blocks do not take. Images of fewer axes have axes
+// Transposed convolutions and places of maxima over images of three axes as general tensors: weights that are computed
+// while the network runs, and whatever the kernels in blocks do not take. Images of fewer axes have axes
 // of one pixel before their own; the pixels of a row follow on each other in every operand.
 //
 // The last operand holds integers: groups, then strides, pixels of padding before the image, and dilations, three
@@ -26,19 +26,6 @@ static inline std::int64_t rounded_up(std::int64_t value, std::int64_t divisor) 
   return value <= 0 ? -(-value / divisor) : (value + divisor - 1) / divisor;
 }
 
-// out[i] += w * x[i * step + first] wherever x has a pixel
-static void add_row(float* out, std::int64_t count, const float* x, std::int64_t size, std::int64_t step,
-                    std::int64_t first, float w) {
-  std::int64_t begin = first < 0 ? rounded_up(-first, step) : 0;
-  std::int64_t end = size - first > 0 ? rounded_up(size - first, step) : 0;
-  if (end > count) end = count;
-  if (step == 1) {
-    for (std::int64_t i = begin; i < end; ++i) out[i] += w * x[i + first];
-  } else {
-    for (std::int64_t i = begin; i < end; ++i) out[i] += w * x[i * step + first];
-  }
-}
-
 // out[i * step + first] += w * x[i] wherever out has a pixel
 static void spread_row(float* out, std::int64_t size, const float* x, std::int64_t count, std::int64_t step,
                        std::int64_t first, float w) {
@@ -62,9 +49,8 @@ static inline std::int64_t source_of(const WindowNumbers& k, int axis, std::int6
   }
 }
 
-// Operands: out, x, weights (O, C / groups, ...; transposed: C, O / groups, ...), a bias or none, the numbers.
-template <bool kTransposed>
-static void conv_strided(const Step& s, int thread, int threads) {
+// Operands: out, x, weights (C, O / groups, ...), a bias or none, the numbers.
+static void conv_transpose_strided(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &x = s.operands[1], &weights = s.operands[2];
   const float* bias = s.operand_count == 5 ? static_cast<const float*>(s.operands[3].data) : nullptr;
   const std::int64_t bias_step = s.operands[3].stride[0];
@@ -80,23 +66,18 @@ static void conv_strided(const Step& s, int thread, int threads) {
     for (std::int64_t i = 0; i < out.size[4]; ++i) row[i] = start;
     for (std::int64_t input = 0; input < inputs; ++input) {
       const std::int64_t source = group * inputs + input;
-      const std::int64_t first = kTransposed ? source : channel, second = kTransposed ? channel % outputs : input;
       for (std::int64_t kz = 0; kz < weights.size[2]; ++kz) {
-        const std::int64_t from_z = source_of<kTransposed>(k, 0, z, kz, x.size[2]);
+        const std::int64_t from_z = source_of<true>(k, 0, z, kz, x.size[2]);
         if (from_z < 0) continue;
         for (std::int64_t ky = 0; ky < weights.size[3]; ++ky) {
-          const std::int64_t from_y = source_of<kTransposed>(k, 1, y, ky, x.size[3]);
+          const std::int64_t from_y = source_of<true>(k, 1, y, ky, x.size[3]);
           if (from_y < 0) continue;
           const float* pixels = row_at(x, n, source, from_z, from_y);
-          const float* taps = row_at(weights, first, second, kz, ky);
+          const float* taps = row_at(weights, source, channel % outputs, kz, ky);
           for (std::int64_t kx = 0; kx < weights.size[4]; ++kx) {
             const std::int64_t at = kx * k.dilation[2] - k.pad[2];
             const float w = taps[kx * weights.stride[4]];
-            if constexpr (kTransposed) {
-              spread_row(row, out.size[4], pixels, x.size[4], k.stride[2], at, w);
-            } else {
-              add_row(row, out.size[4], pixels, x.size[4], k.stride[2], at, w);
-            }
+            spread_row(row, out.size[4], pixels, x.size[4], k.stride[2], at, w);
           }
         }
       }
