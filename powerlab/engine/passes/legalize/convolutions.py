@@ -34,8 +34,11 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         return _moving(view, rewriter, "ComputedConv", Steps(windows.strides, windows.pads_given, windows.dilations))
     if _is_general(view):
         constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
-        if constant and view.values[0] is None and view.integer("group", 1) == 1:
-            return as_images(view, windows, rewriter) or [_over_volume(view, windows, rewriter)]
+        if constant and view.values[0] is None:
+            if (over_images := as_images(view, windows, rewriter)) is not None:
+                return over_images
+            if view.integer("group", 1) == 1:
+                return [_over_volume(view, windows, rewriter)]
         steps = Steps(windows.strides, windows.pads_given, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_planes_f32", steps)
     source, pads = _without_pad(node.inputs[0], windows.pads_given, rewriter)

@@ -27,12 +27,14 @@ _ONE = (1,) * _AXES
 
 
 def as_images(view: NodeView, windows: Windows, rewriter: Rewriter) -> Sequence[Node] | None:
-    """Return what a convolution over volumes, of all channels with all, is over images; None where it is none."""
+    """Return what a convolution over volumes is over images; None where it is none."""
+    group = view.integer("group", 1)
     images, channels, *size = view.shape(0)
     outputs, *made = rewriter.shape(view.node.outputs[0])[1:]
     plain = not any(windows.pads_given) and windows.dilations == _ONE
     if (
-        plain
+        group == 1
+        and plain
         and windows.kernel == windows.strides
         and all(count * step == length for count, step, length in zip(made, windows.kernel, size, strict=True))
     ):
@@ -43,9 +45,9 @@ def as_images(view: NodeView, windows: Windows, rewriter: Rewriter) -> Sequence[
     across = (windows.kernel, windows.strides, windows.dilations)
     if all(one[1:] == (1, 1) for one in across) and not any(windows.pads_given[at] for at in (1, 2, 4, 5)):
         image = (images, channels, size[0], size[1] * size[2])
-        weight = (outputs, channels, windows.kernel[0], 1)
+        weight = (outputs, channels // group, windows.kernel[0], 1)
         fields = _fields(windows.strides[0], windows.pads_given[0], windows.dilations[0], windows.pads_given[3])
-        return _over_image(view, rewriter, view.node.inputs[0], (image, weight), fields)
+        return _over_image(view, rewriter, view.node.inputs[0], (image, weight), {**fields, "group": group})
     return None
 
 
@@ -110,7 +112,7 @@ def _over_image(
     result = rewriter.tensor(f"{output}.pixels", (image[0], outputs, math.prod(made) // columns, columns))
     reshaped = derived(view.known(1), weight, partial(np.reshape, shape=weight))
     kept = rewriter.constant(f"{output}.weight", reshaped)
-    attributes = {**fields, "group": 1, "clamp": NO_CLAMP}
+    attributes = {"group": 1, **fields, "clamp": NO_CLAMP}
     return [
         view_node(f"{node.name}.image", source, seen),
         Node("FusedConv", node.name, (seen, kept, node.input(2), ""), (result,), attributes),

@@ -35,6 +35,7 @@
 #include "kernels/strided/indexed.hpp"
 #include "kernels/strided/norm_strided.hpp"
 #include "kernels/strided/normalise_rows.hpp"
+#include "kernels/strided/pool_rows.hpp"
 #include "kernels/strided/reduce.hpp"
 #include "kernels/strided/sample_strided.hpp"
 #include "kernels/strided/softmax.hpp"
@@ -146,6 +147,8 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
     POWERLAB_GENERAL("conv_planes_f32", conv_planes),
     POWERLAB_GENERAL("conv_transpose_strided_f32", conv_transpose_strided),
+    POWERLAB_GENERAL("pool_rows_average_f32", pool_rows<false>),
+    POWERLAB_GENERAL("pool_rows_max_f32", pool_rows<true>),
     POWERLAB_GENERAL("pool_places_strided_f32", pool_places),
     POWERLAB_GENERAL("max_unpool_strided_f32", max_unpool),
     POWERLAB_GENERAL("roi_align_strided_f32", roi_align),

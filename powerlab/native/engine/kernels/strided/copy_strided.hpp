@@ -121,10 +121,40 @@ static void copy_runs(const Strided& out, const Strided& x, int along, int threa
   }
 }
 
+// Copies lines of `x` into each other: the last axis, which is short and along which `out` is contiguous, and the one
+// before it, along which `x` is.
+template <typename T, std::int64_t L>
+static void copy_woven(const Strided& out, const Strided& x, int thread, int threads) {
+  const int last = out.rank - 1;
+  const std::int64_t count = out.size[last - 1], lines = L ? L : out.size[last], apart = x.stride[last];
+  const Range range = share(elements(out, 0, last - 1), thread, threads);
+  for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
+    const Places at = places(out, x, unit, last, last - 1);
+    T* __restrict to = static_cast<T*>(out.data) + at.out;
+    const T* __restrict from = static_cast<const T*>(x.data) + at.x;
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t line = 0; line < lines; ++line) to[i * lines + line] = from[line * apart + i];
+    }
+  }
+}
+
 template <typename T>
 static void copy_strided(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &x = s.operands[1];
   const int last = out.rank - 1;
+  if (last > 0 && out.size[last] < kCopyTile && out.stride[last] == 1 && out.stride[last - 1] == out.size[last] &&
+      x.stride[last] != 1 && x.stride[last - 1] == 1) {
+    switch (out.size[last]) {
+      case 2:
+        return copy_woven<T, 2>(out, x, thread, threads);
+      case 3:
+        return copy_woven<T, 3>(out, x, thread, threads);
+      case 4:
+        return copy_woven<T, 4>(out, x, thread, threads);
+      default:
+        return copy_woven<T, 0>(out, x, thread, threads);
+    }
+  }
   if (out.rank > 1 && out.size[last] <= kRun && out.stride[last] == 1 && x.stride[last] == 1) {
     int longest = last - 1;
     for (int axis = last - 2; axis >= 0; --axis) {
