@@ -49,6 +49,23 @@ def test_long_axes_in_any_order(shape, dtype, data):
     alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 3), max_size=2),
+    st.integers(2, 15),
+    st.sampled_from([2, 16, 33]),
+    st.sampled_from(["float32", "int64"]),
+)
+def test_short_axes_are_woven_into_each_other(outer, lines, count, dtype):
+    """As where channels become the pixels of a window."""
+    x = counted((*outer, lines, count, 3), dtype)
+    order = (*range(len(outer)), len(outer) + 2, len(outer) + 1, len(outer))
+    alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
+    x = counted((*outer, lines, 2, count), dtype)
+    order = (*range(len(outer)), len(outer) + 1, len(outer) + 2, len(outer))
+    alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
+
+
 def test_heads_and_many_rows_change_places():
     """Runs too short for a call each, in several pieces."""
     x = counted((2, 700, 3, 19))

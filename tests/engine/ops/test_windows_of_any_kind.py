@@ -13,6 +13,7 @@ from window_cases import ROW, VOLUME
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.codegen.general import plane_room
 from powerlab.engine.ir.statistics import operator_counts
 from powerlab.engine.passes import optimise
 from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
@@ -179,6 +180,57 @@ def test_any_pool(data):
         attributes["count_include_pad"] = draw(st.integers(0, 1))
     channels = draw(st.sampled_from([1, 17]))
     check_session(one_node(operator, (2, channels, *image), {}, opset=19, **attributes))
+
+
+@SMALL
+@given(data=st.data())
+def test_pools_of_rows_that_lie_in_no_blocks(data):
+    """Of an input, or of a part of one; rows that are long, or cut into several lines."""
+    draw = data.draw
+    operator, columns = draw(st.sampled_from(["MaxPool", "AveragePool"])), draw(st.sampled_from([8, 31, 70, 4500]))
+    image = (draw(st.integers(2, 5)), draw(st.integers(2, 5)), columns) if columns < 100 else (2, columns)
+    kernel = [draw(st.integers(1, 3)) for _ in image]
+    strides = [draw(st.integers(1, 3)) for _ in image]
+    pads = [draw(st.integers(0, kernel[axis % len(image)] - 1)) for axis in range(2 * len(image))]
+    assume(all(size >= length for size, length in zip(image, kernel, strict=True)))
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": draw(st.integers(0, 1))}
+    if operator == "AveragePool":
+        attributes["count_include_pad"] = draw(st.integers(0, 1))
+    shape = (2, 5, *image)
+    nodes = [
+        helper.make_node("Slice", ["x", "one", "four", "one"], ["part"]),
+        helper.make_node(operator, ["part"], ["y"], "n", **attributes),
+    ]
+    constants = {"one": ints(1), "four": ints(4)}
+    check_session(onnx_bytes(nodes, {"x": shape}, constants=constants, opset=19))
+
+
+def test_a_pool_of_what_lies_in_rows_brings_it_into_no_blocks():
+    data = one_node("MaxPool", (1, 3, 8, 40, 40), {}, kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+    kernels = [kernel for kernel, _ in Session(optimise(load_bytes(data)), 1).steps()]
+    assert not any(kernel.startswith("reorder") for kernel in kernels), kernels
+
+
+@SMALL
+@given(
+    groups=st.sampled_from([1, 2, 5]),
+    channels=st.sampled_from([(1, 1), (2, 3), (5, 4), (3, 7)]),
+    cached=st.sampled_from([1, 2**17]),
+    data=st.data(),
+)
+def test_groups_of_volumes(groups, channels, cached, data):
+    """With room for one channel of a group, or for all; and with too few columns for a vector, or for more than one."""
+    draw, (inputs, outputs) = data.draw, channels
+    kernel, strides, dilations = ([draw(st.integers(1, 3)) for _ in range(3)] for _ in range(3))
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations, strict=True)]
+    pads = [draw(st.integers(0, reach[axis % 3])) for axis in range(6)]
+    image = [reach[0] + draw(st.integers(0, 2)), reach[1] + draw(st.integers(0, 5)), draw(st.sampled_from([9, 40, 75]))]
+    weights = floats(groups * outputs, inputs, *kernel)
+    constants = {"w": weights, "b": floats(len(weights))} if draw(st.booleans()) else {"w": weights}
+    attributes = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plane_room, "_CACHED_FLOATS", cached)
+        check_session(one_node("Conv", (2, groups * inputs, *image), constants, **attributes))
 
 
 def test_what_follows_a_convolution_over_volumes_is_part_of_it():
