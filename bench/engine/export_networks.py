@@ -7,7 +7,7 @@
 
 `make bench-networks` does all of it. Weights are random, batch 1, opset 17, sizes fixed. Networks in ``HELD_BACK`` are
 written only with ``--held-back``: nobody looks at them while the engine is worked on, so that they tell how it fares
-elsewhere. ``--more`` writes those of ``more_networks.py`` instead.
+elsewhere. ``--more`` writes those of ``more_networks.py`` instead, ``--detectors`` those of ``detectors.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bench.engine.detectors import detectors
 from bench.engine.more_networks import more_networks
 
 TIMM = (
@@ -188,11 +189,13 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--held-back", action="store_true", help="write those that are held back, and only those")
     which.add_argument("--more", action="store_true", help="write more networks, and only those")
+    which.add_argument("--detectors", action="store_true", help="write detectors, and only those")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     failed = 0
-    for name, made in (more_networks() if args.more else networks()).items():
+    chosen = more_networks() if args.more else detectors() if args.detectors else networks()
+    for name, made in chosen.items():
         if (name in HELD_BACK) != args.held_back or (args.folder / f"{name}.onnx").exists():
             continue
         try:

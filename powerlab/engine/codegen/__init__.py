@@ -207,6 +207,7 @@ def lower(
     algorithms: Mapping[str, str] = MappingProxyType({}),
     *,
     made: Made | None = None,
+    machine: Machine | None = None,
 ) -> Program:
     """Turn an optimised graph into a program.
 
@@ -217,6 +218,7 @@ def lower(
         chooser: says how each convolution is computed; None: the fastest by the cost model.
         algorithms: by the name of its result, the algorithm that a convolution must have, whatever the chooser says.
         made: weights made for other programs; None: all are made now.
+        machine: what to choose for, with the same tier and threads; None: this one, which is looked at now.
 
     Raises:
         PowerlabError: an operator is not known here, or asks for more than its kernel can, a tensor is empty, or the
@@ -228,7 +230,7 @@ def lower(
             raise PowerlabError(
                 f"the tensor {name!r} has shape {list(graph.shape(name))}: it is empty, so there is nothing to compute."
             )
-    machine, apart = this_machine(tier, threads), threads_apart(graph, threads)
+    machine, apart = machine or this_machine(tier, threads), threads_apart(graph, threads)
     choose = chooser or by_cost(machine)
     program, complete = _lowered(graph, machine, choose, algorithms, apart=apart, made=made)
     if not complete:  # some of the steps mix images after all

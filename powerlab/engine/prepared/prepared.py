@@ -17,6 +17,7 @@ from powerlab.engine.codegen.weights import Made
 from powerlab.engine.codegen.work import StepWork, step_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Program
+from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
 
@@ -68,6 +69,7 @@ def prepare(
     part: Graph | None = None,
     *,
     made: Made | None = None,
+    machine: Machine | None = None,
 ) -> Prepared:
     """Return an optimised graph, lowered.
 
@@ -78,6 +80,7 @@ def prepare(
         chooser: chooses by what was tuned here; None: the cost model does.
         part: the graph of one slice, which gets the algorithms of the whole; None where there are no slices.
         made: weights made for other models; None: all are made now.
+        machine: what to choose for, with the same tier and threads; None: this one, which is looked at now.
 
     Raises:
         NeedsRunError: a kernel needs a value before a run that only a run gives.
@@ -86,7 +89,7 @@ def prepare(
     with memory_errors(graph.name):
         graph, part = _for_tier(graph, tier), part and _for_tier(part, tier)
         algorithms = {} if part is None else chosen_algorithms(graph, tier, threads, chooser)
-        program = lower(part or graph, tier, threads, chooser, algorithms, made=made)
+        program = lower(part or graph, tier, threads, chooser, algorithms, made=made, machine=machine)
     return Prepared(
         name=graph.name,
         inputs={info.name: info.shape for info in graph.inputs},

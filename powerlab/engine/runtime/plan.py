@@ -59,10 +59,11 @@ def build_plans(
     if keep is None and count > 1:
         keep = aligned
     lives = lifetimes(program.steps)
+    there = 0 if lender is None else lender.room_floats()
     largest = max((life.storage.floats for life in lives), default=0)
-    check_memory(FLOAT_BYTES * largest, "the model", "its activations")  # before they are placed, which may take long
+    _check_room(largest, there)  # before they are placed, which may take long
     arena = lay_out(program, lives)
-    check_memory(FLOAT_BYTES * arena.floats * count, "the model", "its activations")
+    _check_room(arena.floats * count, there)
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats, lender=lender) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)
@@ -71,6 +72,12 @@ def build_plans(
         for plan in plans:
             _add(native, plan, arena, shared)
     return plans
+
+
+def _check_room(floats: int, there: int) -> None:
+    """Refuse activations for which there is no memory, where they need more than they may borrow."""
+    if floats > there:
+        check_memory(FLOAT_BYTES * floats, "the model", "its activations")
 
 
 def _shareable(step: Step, keep: Keep) -> Step:

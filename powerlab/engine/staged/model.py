@@ -33,6 +33,7 @@ from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.staged.place import Place
 from powerlab.engine.staged.shelf import Holder, Kept, Shelf
+from powerlab.engine.target.machine import this_machine
 
 MOST_STAGES = 32
 """Stages that stay planned, of those with many weights, and of the others: the ones used latest."""
@@ -80,6 +81,7 @@ class StagedModel:
 
     def __init__(self, model: OpenModel, planning: Planning, pool: Any) -> None:
         self._model, self._planning, self._pool = model, planning, pool
+        self._machine = this_machine(planning.tier, planning.threads)
         self.inputs = {info.name: info.shape for info in model.inputs}
         self.outputs = dict(model.outputs)
         self.dtypes = {info.name: model.outside.get(info.name, info.dtype) for info in model.inputs}
@@ -194,7 +196,9 @@ class StagedModel:
                 if begun.graph.outputs:
                     holder, planning = Holder(self._shelf, weights), self._planning
                     graph, chooser = optimise(precompute(begun.graph)), planning.chooser
-                    prepared = prepare(graph, planning.tier, planning.threads, chooser, made=holder)
+                    prepared = prepare(
+                        graph, planning.tier, planning.threads, chooser, made=holder, machine=self._machine
+                    )
                     planned = PlannedGraph(prepared, planning, self._pool, holder.keep, lender=self._lender())
             except NeedsRunError as error:
                 self._decide_later(error, {info.name for info in infos}, begun.graph.producers())
