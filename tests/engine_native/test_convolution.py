@@ -111,6 +111,33 @@ def test_shapes_real_networks_have(tier, x_shape, weights_shape, stride, pad):
         check(case)
 
 
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize(
+    ("groups", "inputs", "outputs"), [(4, 56, 56), (5, 56, 56), (2, 20, 28), (4, 36, 20), (6, 24, 40), (3, 88, 72)]
+)
+def test_groups_that_end_within_a_block(tier, kernel, groups, inputs, outputs):
+    """Some are joined to fill whole blocks; most outputs read only a part of what the joined ones have."""
+    case = {
+        "x_shape": (1, groups * inputs, 9, 11),
+        "weights_shape": (groups * outputs, inputs, kernel, kernel),
+        "options": {
+            "strides": (kernel // 2 + 1,) * 2,
+            "pads": (kernel // 2,) * 4,
+            "dilations": (1, 1),
+            "group": groups,
+            "clamp": (0.0, np.inf),
+        },
+        "bias": True,
+        "residual": groups % 2 == 0,
+        "threads": 2,
+        "behind_a_step": True,
+        "seed": 11,
+    }
+    with use_tier(tier):
+        check(case)
+
+
 @pytest.mark.parametrize("shape", [(1, 96, 14, 14), (2, 32, 28, 28)])
 def test_results_do_not_depend_on_the_number_of_threads(tier, shape):
     rng = np.random.default_rng(3)

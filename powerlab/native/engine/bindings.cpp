@@ -168,6 +168,8 @@ void bind_step(nb::module_& module) {
       .def_rw("x_low", &Step::x_low)
       .def_rw("x_high", &Step::x_high)
       .def_rw("groups", &Step::groups)
+      .def_rw("joined_inputs", &Step::joined_inputs)
+      .def_rw("joined_outputs", &Step::joined_outputs)
       .def_rw("lanes", &Step::lanes)
       .def_rw("last_lanes", &Step::last_lanes)
       .def_rw("chunk_blocks", &Step::chunk_blocks)

@@ -92,21 +92,23 @@ struct Step {
   Function function = kNoFunction;  // and this is made of it, which may take alpha and beta
   float x_low, x_high;              // the same for x, where a kernel activates what it reads
   float x_slope = 1;
-  std::int32_t groups;         // convolution: groups, each of whole channel blocks on both sides
-  std::int32_t lanes;          // convolution: channels in a full block of x
-  std::int32_t last_lanes;     // convolution: channels in the last block of x of each group
-  std::int32_t chunk_blocks;   // convolution: blocks of x reduced before the next tile is taken up
-  std::int32_t chunk_tiles;    // convolution: tiles taken up before the next channels of out
-  std::int32_t channel_split;  // convolution: how many parts the output channels are divided into among threads
-  std::int32_t unit_blocks;    // gemv, convolution: output blocks taken together, at most; 0: a register tile's
-  std::int32_t count_padding;  // average pooling: 1 where the divisor counts padding
-  std::int32_t size;           // local response normalisation: channels in the window
-  float alpha, beta, offset;   // local response normalisation, functions
-  std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
-  std::int32_t round = 0;      // which of these runs it is; set by the plan
-  std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
-  std::int32_t halo = 0;       // the bits of each float of out's halo, which the plan writes: four zero points, or 0
-  const Strided* operands;     // general kernels: what is written, then what is read
+  std::int32_t groups;              // convolution: groups, each of whole channel blocks on both sides
+  std::int32_t joined_inputs = 0;   // convolution: input channels of each group that was joined with others to one of
+  std::int32_t joined_outputs = 0;  //   whole blocks, and output channels; 0: there are none
+  std::int32_t lanes;               // convolution: channels in a full block of x
+  std::int32_t last_lanes;          // convolution: channels in the last block of x of each group
+  std::int32_t chunk_blocks;        // convolution: blocks of x reduced before the next tile is taken up
+  std::int32_t chunk_tiles;         // convolution: tiles taken up before the next channels of out
+  std::int32_t channel_split;       // convolution: how many parts the output channels are divided into among threads
+  std::int32_t unit_blocks;         // gemv, convolution: output blocks taken together, at most; 0: a register tile's
+  std::int32_t count_padding;       // average pooling: 1 where the divisor counts padding
+  std::int32_t size;                // local response normalisation: channels in the window
+  float alpha, beta, offset;        // local response normalisation, functions
+  std::int32_t rounds = 1;          // how often the kernel is run, for LSTM: steps of time
+  std::int32_t round = 0;           // which of these runs it is; set by the plan
+  std::int32_t backwards;           // LSTM: 1 where time runs from the last step to the first
+  std::int32_t halo = 0;    // the bits of each float of out's halo, which the plan writes: four zero points, or 0
+  const Strided* operands;  // general kernels: what is written, then what is read
   std::int32_t operand_count;
   std::int64_t numbers[4];  // general kernels: as the kernel's file says
   std::int32_t* fault;      // a Fault, for any thread to set; set by the plan

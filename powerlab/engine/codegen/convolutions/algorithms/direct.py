@@ -80,7 +80,7 @@ class DirectConvolution(Struct, frozen=True):
                 None if bias is None else bias.reshape(-1)[made.start : made.stop],
                 part.groups // part.merged,
                 width,
-                window_fields(shape, node),
+                {**window_fields(shape, node), **part.fields(shape.inputs // groups, shape.outputs // groups)},
             )
             cut = choice if part.first == 0 else _cut(choice, work, builder.machine)
             emit_direct(builder, node, conv, cut)
@@ -96,6 +96,10 @@ class GroupPart(Struct, frozen=True, gc=False):
     def channels(self, each: int) -> range:
         """Return the channels of the part, a group having so many."""
         return range(self.first * each, (self.first + self.groups) * each)
+
+    def fields(self, inputs: int, outputs: int) -> dict[str, int]:
+        """Return what tells the native step between which of the channels weights are zeros, for groups of so many."""
+        return {} if self.merged == 1 else {"joined_inputs": inputs, "joined_outputs": outputs}
 
     def kernels(self, weights: Value, outputs: range) -> Value:
         """Return the weights of the part's output channels, its groups joined."""

@@ -32,7 +32,7 @@ static void chain_convolve(const Step& s, const ConvUnit& unit, bool far) {
   const std::int64_t row_tiles = conv_row_tiles(s);
   for (int chunk = 0; chunk < s.x.blocks; chunk += s.chunk_blocks) {
     const int chunk_end = chunk + s.chunk_blocks < s.x.blocks ? chunk + s.chunk_blocks : s.x.blocks;
-    conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles}, false, far);
+    conv_pass(s, unit, {0, s.x.blocks}, chunk, chunk_end, {0, s.out.h * row_tiles}, false, far);
   }
 }
 

@@ -54,6 +54,19 @@ static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
   return {group, group * blocks + begin, end - begin};
 }
 
+// The blocks of x that a unit's outputs depend on, of those of its group. Where groups were joined, weights between
+// them are zeros.
+static inline ConvTaps conv_reach(const Step& s, const ConvUnit& unit) {
+  const std::int32_t all = s.x.blocks / s.groups;
+  if (s.joined_outputs == 0) return {0, all};
+  const std::int64_t first = (unit.first_block - unit.group * (s.out.blocks / s.groups)) * kWidth;
+  const std::int64_t begin = first / s.joined_outputs;
+  const std::int64_t end = (first + unit.blocks * kWidth - 1) / s.joined_outputs + 1;
+  const std::int64_t last = (end * s.joined_inputs + kWidth - 1) / kWidth;
+  return {static_cast<std::int32_t>(begin * s.joined_inputs / kWidth),
+          last < all ? static_cast<std::int32_t>(last) : all};
+}
+
 // Whether the pixels that a pass of a larger kernel reads do not stay in the second-level cache, of which its weights
 // take up to half: all units read them from beyond it, in as many places as there are blocks and rows.
 static inline bool pixels_outweigh(const Step& s, std::int64_t pixels) {
@@ -76,9 +89,9 @@ static inline void prefetch_pixels_ahead(const Step& s, ConvTile& t, std::int64_
   t.prefetch_block = t.x_plane * 4 - (point ? t.lanes * t.prefetch_step : rows * t.x_row * 4);
 }
 
-// All tiles of `tiles` for one unit and one chunk of the reduction. Where x is the whole image, taps that meet only its
-// halo are left out. `far`: x is not in the nearer caches yet.
-static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles,
+// All tiles of `tiles` for one unit and one chunk of the reduction over the blocks `reach` of x. Where x is the whole
+// image, taps that meet only its halo are left out. `far`: x is not in the nearer caches yet.
+static void conv_pass(const Step& s, const ConvUnit& unit, ConvTaps reach, int chunk_begin, int chunk_end, Range tiles,
                       bool whole_image, bool far) {
   const std::int64_t in_blocks = s.x.blocks / s.groups;
   const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
@@ -112,8 +125,8 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.kernel_w = s.kernel_w;
   t.rows = {0, s.kernel_h};
   t.columns = {0, s.kernel_w};
-  t.first = chunk_begin == 0;
-  t.last = chunk_end == in_blocks;
+  t.first = chunk_begin == reach.begin;
+  t.last = chunk_end == reach.end;
   t.slope = s.slope;
   t.adds_last = s.adds_last;
   t.low = s.low;
@@ -183,7 +196,6 @@ static void conv_direct(const Step& s, int thread, int threads) {
   const Range units = share(s.groups * conv_group_units(s), channel_part, s.channel_split);
   const std::int64_t row_tiles = conv_row_tiles(s);
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
-  const int in_blocks = s.x.blocks / s.groups;
   const std::int64_t outputs = static_cast<std::int64_t>(s.out.blocks) * kWidth / s.groups / s.channel_split;
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
     const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
@@ -193,9 +205,10 @@ static void conv_direct(const Step& s, int thread, int threads) {
     for (std::int64_t u = units.begin; u < units.end; ++u) {
       const ConvUnit unit = conv_unit(s, u);
       const bool far = spread || (many && (u == units.begin || unit.first_block % (s.out.blocks / s.groups) == 0));
-      for (int chunk = 0; chunk < in_blocks; chunk += s.chunk_blocks) {
-        const int chunk_end = chunk + s.chunk_blocks < in_blocks ? chunk + s.chunk_blocks : in_blocks;
-        conv_pass(s, unit, chunk, chunk_end, {begin, end}, true, far);
+      const ConvTaps reach = conv_reach(s, unit);
+      for (int chunk = reach.begin; chunk < reach.end; chunk += s.chunk_blocks) {
+        const int chunk_end = chunk + s.chunk_blocks < reach.end ? chunk + s.chunk_blocks : reach.end;
+        conv_pass(s, unit, reach, chunk, chunk_end, {begin, end}, true, far);
       }
     }
   }
