@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from powerlab.engine.ir.graph import Graph, Node
-from powerlab.engine.ops import OPERATORS, quantization, quantized
+from powerlab.engine.ops import quantization, quantized
 from powerlab.engine.passes import optimise
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.planned import PlannedGraph, Planning
@@ -20,11 +20,21 @@ from powerlab.engine.target.tiers import choose_tier
 MOST_ELEMENTS = 2**24
 """Numbers that such nodes may make together; more are made anew in each run, and not kept."""
 
+MOST_OPERATIONS = 2**32
+"""A second or so: a file must not decide how long it takes to load."""
+
+COMPUTED = frozenset(
+    {
+        *("AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool"),
+        *("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
+        *("LpNormalization", "MeanVarianceNormalization", "RMSNormalization"),
+        *("AffineGrid", "Resize", "RotaryEmbedding", "Upsample"),
+    }
+)
+"""Operators that numpy does not compute, whose work is in proportion to their numbers, or to their windows."""
+
 _ROUNDING = frozenset({*quantization.OPERATORS, *quantized.OPERATORS})
 """Operators that say how numbers are held: they stay, for layers to be computed so."""
-
-_LEFT = frozenset(name for name, rule in OPERATORS.items() if rule.evaluate is None) - _ROUNDING
-"""Operators whose values no numpy function computes."""
 
 
 def precompute(graph: Graph) -> Graph:
@@ -33,18 +43,19 @@ def precompute(graph: Graph) -> Graph:
     Raises:
         PowerlabError: the engine cannot compute what such a node asks for.
     """
-    if not graph.inputs or graph.operators.isdisjoint(_LEFT):
+    if not graph.inputs or graph.operators.isdisjoint(COMPUTED):
         return graph
     known = _of_constants(graph)
-    made = [node for node in known if node.op_type in _LEFT]
-    outputs = tuple(graph.tensors[name] for node in made for name in node.outputs if name)
+    outputs = tuple(graph.tensors[name] for node in known if node.op_type in COMPUTED for name in node.outputs if name)
     if not 0 < sum(info.elements for info in outputs) <= MOST_ELEMENTS:
         return graph
     part = drop_dead(replace(graph, nodes=tuple(known), inputs=(), outputs=outputs, outside={}))
     planning = Planning(tier=choose_tier(), threads=1, spin_us=0)
     prepared = prepare(optimise(part), planning.tier, planning.threads)
+    if sum(step.flops for step in prepared.work) > MOST_OPERATIONS:
+        return graph
     values = PlannedGraph(prepared, planning, thread_pool(planning.threads, planning.spin_us)).run({})
-    return graph.rewritten([node for node in graph.nodes if node.outputs[0] not in values], constants=values)
+    return graph.rewritten([node for node in graph.nodes if values.keys().isdisjoint(node.outputs)], constants=values)
 
 
 def _of_constants(graph: Graph) -> list[Node]:
