@@ -55,7 +55,7 @@ def test_the_table_is_printed_with_provenance(demo, runs):
 def test_the_runs_are_in_the_database_with_simulated_figures(runs):
     assert len(runs) == 10
     assert {run["point"]["workload"]["model"] for run in runs} == {"mobilenetv2"}
-    assert {run["verdict"] for run in runs} <= {"valid", "flagged"}
+    assert [run["findings"] for run in runs if run["verdict"] not in {"valid", "flagged"}] == []
     assert all(len(run["total"]["rails"]) == 6 for run in runs)
     assert {provenance for *_, provenance in figures(runs).values()} == {"simulated"}
 
