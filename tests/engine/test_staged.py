@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import onnx
 import pytest
@@ -11,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.onnx_reader.file import DataFile
+from powerlab.engine.ir.constants import Recipe, derived, origin
 from powerlab.engine.staged import model as staged
 
 RNG = np.random.default_rng(0)
@@ -100,6 +103,25 @@ def test_weights_are_read_and_packed_for_the_first_shape_alone(tmp_path, monkeyp
     first = len(reads)
     check(session, path, image(48, 256))
     assert 0 < first == len(reads)
+
+
+def test_values_are_alike_where_they_are_made_alike_of_the_same():
+    def read():
+        return np.ones((2, 2), np.float32)
+
+    weights, others = (Recipe(shape=(2, 2), dtype=np.dtype(np.float32), make=read) for _ in range(2))
+    factors = np.float32([1, 2])
+
+    def made(source, *arguments, **more):
+        return origin(derived(source, (2, 2), partial(np.multiply, *arguments, **more)))
+
+    assert made(weights, factors) == made(weights, factors.copy())
+    assert made(weights, factors) != made(weights, factors + 1)
+    assert made(weights, factors) != made(others, factors)
+    assert made(weights, factors) != made(weights, factors, casting="unsafe")
+    assert origin(derived(weights, (2, 2), lambda value: value)) != origin(
+        derived(weights, (2, 2), lambda value: value)
+    )
 
 
 def test_plans_of_several_shapes_share_their_memory(tmp_path):
