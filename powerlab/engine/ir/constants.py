@@ -79,7 +79,7 @@ def origin(value: Value) -> Hashable:
         TypeError: such an argument cannot be compared.
     """
     if not isinstance(value, Recipe):
-        return _content(value)
+        return content(value)
     if value.way is None:
         return value
     found = (_way(value.way), *map(origin, value.sources))
@@ -91,10 +91,11 @@ def _way(function: Callable[..., Any]) -> Hashable:
     if not isinstance(function, partial):
         return function
     arguments = (*enumerate(function.args), *function.keywords.items())
-    return (function.func, *((at, _content(one) if isinstance(one, np.ndarray) else one) for at, one in arguments))
+    return (function.func, *((at, content(one) if isinstance(one, np.ndarray) else one) for at, one in arguments))
 
 
-def _content(array: NDArray[Any]) -> Hashable:
+def content(array: NDArray[Any]) -> Hashable:
+    """Return what is equal for arrays of the same type, shape and values, in a few bytes."""
     found = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16)
     return array.shape, array.dtype.str, found.digest()
 

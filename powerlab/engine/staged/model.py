@@ -10,7 +10,6 @@ where they are the same, the weights.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.constants import value_of
+from powerlab.engine.ir.constants import content, value_of
 from powerlab.engine.ir.element_types import engine_dtype
 from powerlab.engine.ir.graph import Array, NeedsRunError, Node, TensorInfo, quoted
 from powerlab.engine.ir.open_model import OpenModel
@@ -169,7 +168,7 @@ class StagedModel:
 
     def _key(self, place: Place, values: Mapping[str, Array]) -> Key:
         shapes = tuple(values[name].shape for name in place.reads)
-        return place.number, shapes, *(_content(values[name]) for name in place.reads if name in self._deciding)
+        return place.number, shapes, *(content(values[name]) for name in place.reads if name in self._deciding)
 
     def _planned(self, place: Place, values: Mapping[str, Array]) -> _Stage:
         while True:
@@ -240,8 +239,3 @@ class StagedModel:
                 kept.append(node)
                 needed.update((*node.inputs, *node.captured()))
         return tuple(reversed(kept))
-
-
-def _content(value: Array) -> tuple[tuple[int, ...], bytes]:
-    """Return what tells values apart that decide."""
-    return value.shape, hashlib.blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()

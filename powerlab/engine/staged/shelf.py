@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
-from powerlab.engine.ir.constants import Recipe, origin
+from powerlab.engine.ir.constants import Recipe, content, origin
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.plan import aligned
 
@@ -61,10 +60,10 @@ class Holder:
 
     def _kept(self, values: Floats) -> Kept:
         array = aligned(values)
-        content = (array.size, hashlib.blake2b(array.data, digest_size=16).digest())
-        kept = self._shelf.of_content.get(content)
+        held = content(array)
+        kept = self._shelf.of_content.get(held)
         if kept is None:
-            kept = self._shelf.of_content[content] = Kept(array)
+            kept = self._shelf.of_content[held] = Kept(array)
         made_by = self._origins.get(id(values))
         if made_by is not None:
             self._shelf.of_origin[made_by] = kept
