@@ -23,6 +23,9 @@ MAX_ELEMENTS = 2**31 - 1
 _NAMING = ("Constant", "Identity")
 """Operators that exporters write by the hundred to give constants names: no node is left of them."""
 
+MOST_IN_ROUNDS = 2**12
+"""Nodes of loops after which a beginning ends: so many that the fixed work of a stage counts little."""
+
 _MAX_TRACKED_ELEMENTS = 4096
 """Values up to this many elements are followed while shapes are inferred: shape arithmetic is small."""
 
@@ -136,6 +139,7 @@ class Beginning(Struct, frozen=True):
         known: those whose values are told without a run, by name.
         left: the nodes to look at when ``graph`` has run; where a loop was begun, those of its next rounds.
         deciding: the inputs whose values the nodes left could not do without.
+        apart: tensors that should be there before their readers are looked at, for they decide in each round of a loop.
         constants: those of the network and of the bodies of If and Loop, for the nodes left.
         reason: why the first of the nodes left is left; None where none is.
     """
@@ -144,6 +148,7 @@ class Beginning(Struct, frozen=True):
     known: Mapping[str, Array]
     left: tuple[Node, ...]
     deciding: frozenset[str]
+    apart: frozenset[str]
     constants: Mapping[str, Value]
     reason: NeedsRunError | None
 
@@ -175,11 +180,13 @@ def infer_beginning(
     left: list[Node] = []
     missing = set(apart) - given - constants.keys()
     deciding: set[str] = set()
+    sources: set[str] = set()
     reason: NeedsRunError | None = None
     queue = deque(sorted_nodes(nodes, found.tensors))
     while queue:
         node = queue.popleft()
-        if missing.isdisjoint((*node.inputs, *node.captured())):
+        enough = node.op_type == "Loop" and found.inlined > MOST_IN_ROUNDS
+        if not enough and missing.isdisjoint((*node.inputs, *node.captured())):
             try:
                 queue.extendleft(reversed(found.add(node)))
                 continue
@@ -187,6 +194,8 @@ def infer_beginning(
                 reason = reason or error
                 if not decides_by_values(node):
                     deciding.update(given & {error.tensor})
+                if not found.in_rounds.isdisjoint(node.inputs):
+                    sources |= found.sources(error.tensor)
         left.append(node)
         missing.update(filter(None, node.outputs))
     read = {name for node in left for name in (*node.inputs, *node.captured())}
@@ -198,7 +207,10 @@ def infer_beginning(
     known = {name: found.known[name] for name in handed_on if name in found.known}
     outputs = tuple(found.tensors[name] for name in handed_on if name not in known)
     graph = Graph(name, tuple(found.nodes), tuple(inputs), outputs, Constants(found.constants), found.tensors)
-    return Beginning(graph, known, tuple(left), frozenset(deciding), found.constants, reason)
+    deciding |= sources & given
+    return Beginning(
+        graph, known, tuple(left), frozenset(deciding), frozenset(sources - given), found.constants, reason
+    )
 
 
 class _Names:
@@ -226,6 +238,8 @@ class _Inference:
         tensors: of constants, inputs, and what the nodes make.
         known: values that are told without a run, where they are small.
         sequences: the tensors that each sequence of tensors holds.
+        inlined: nodes and rounds of the bodies of If and Loop so far.
+        in_rounds: what is made in the rounds of loops.
     """
 
     def __init__(
@@ -242,7 +256,8 @@ class _Inference:
         self.sequences: dict[str, tuple[str, ...]] = {}
         self._kept = frozenset(taken)
         self._names = _Names({*taken, *(output for node in nodes for output in node.outputs)})
-        self._inlined = 0
+        self.inlined = 0
+        self.in_rounds: set[str] = set()
         self._sequences = Known(self.sequences, self._names.fresh)
         self._add_constants(constants)
         for info in inputs:
@@ -296,11 +311,39 @@ class _Inference:
         for info in infos:
             if info.name:
                 tensors[info.name] = info
-        self.nodes.append(node if named == node.outputs else replace(node, outputs=named))
         elements = sum([info.elements for info in infos])
         if elements <= _MAX_TRACKED_ELEMENTS and (rule.evaluate is not None or elements == 0):
-            known.update(rule.folded(view, infos))
+            values = rule.folded(view, infos)
+            known.update(values)
+            if values and self._no_longer_needed(infos):
+                self.constants.update(values)
+                return ()
+        self.nodes.append(node if named == node.outputs else replace(node, outputs=named))
         return ()
+
+    def _no_longer_needed(self, told: Sequence[TensorInfo]) -> bool:
+        """Say whether no node is left where a node's outputs are told: of integers, which are no weights."""
+        return all(info.dtype.kind != "f" and info.name not in self._kept for info in told)
+
+    def sources(self, tensor: str | None) -> set[str]:
+        """Return from what integers outside loops a tensor is computed; none where other tensors decide it, too."""
+        makers = {output: node for node in self.nodes for output in node.outputs}
+        found: set[str] = set()
+        waiting, seen = [tensor], {tensor}
+        while waiting:
+            name = waiting.pop()
+            info = self.tensors.get(name or "")
+            if name is None or info is None or info.dtype.kind not in "ib" or info.elements > _MAX_TRACKED_ELEMENTS:
+                return set()
+            if name not in self.in_rounds:
+                found.add(name)
+                continue
+            if name not in makers or operator(makers[name]).evaluate is None:
+                return set()
+            more = {read for read in makers[name].inputs if read and read not in self.known} - seen
+            seen |= more
+            waiting.extend(more)
+        return found
 
     def _named_constant(self, node: Node) -> Value | None:
         """Return the constant to which a node only gives a name; None where it does not, or makes an output."""
@@ -314,8 +357,10 @@ class _Inference:
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:
         body = CONTROL[view.node.op_type](view, self._names.fresh)
-        self._inlined += 1 + len(body.nodes)
-        if self._inlined > MAX_INLINED_NODES:
+        self.inlined += 1 + len(body.nodes)
+        if view.node.op_type == "Loop":
+            self.in_rounds.update(output for node in body.nodes for output in node.outputs)
+        if self.inlined > MAX_INLINED_NODES:
             view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model without control flow")
         self._add_constants(body.constants)
         return body.nodes

@@ -184,8 +184,9 @@ class StagedModel:
                 constants={**place.constants, **{name: value.copy() for name, value in fixed.items()}},
                 apart=self._apart,
             )
-            if begun.deciding:
+            if begun.deciding or not begun.apart <= self._apart:
                 self._deciding |= begun.deciding
+                self._apart |= begun.apart
                 continue
             if begun.left == place.left and begun.reason is not None:
                 raise begun.reason
