@@ -39,6 +39,7 @@ from powerlab.engine.codegen.general.indexed import (
 from powerlab.engine.codegen.general.nodes import lower_elementwise, lower_general
 from powerlab.engine.codegen.general.norms import lower_group_norm, lower_norm
 from powerlab.engine.codegen.general.reductions import lower_arg_most, lower_reduce, lower_running_sum, lower_top
+from powerlab.engine.codegen.general.regions import lower_roi_align
 from powerlab.engine.codegen.image_loop import batch_size, looped_nodes, threads_apart
 from powerlab.engine.codegen.image_pads import lower_image_pad, lower_quantized_pad
 from powerlab.engine.codegen.image_steps import by_image
@@ -171,6 +172,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Reduce": lower_reduce,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
+    "RoiAlign": lower_roi_align,
     "RowNorm": lower_row_norm,
     "ScaleShift": lower_scale_shift,
     "ScatterElements": lower_scatter_elements,

@@ -100,6 +100,14 @@ def test_regions_of_many_samples(mode):
     check_by_ort(file, x, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_of_many_channels(mode):
+    corners = np.sort(np.abs(floats(4, 2, 2)) * 9, axis=1).reshape(4, 4)
+    x = {"x": np.abs(floats(2, 150, 8, 9)), "r": corners, "i": ints(0, 1, 1, 0)}
+    file = node_bytes("RoiAlign", x, mode=mode, output_height=3, output_width=18, sampling_ratio=2, opset=16)
+    check_by_ort(file, x, rtol=1e-4, atol=1e-5)
+
+
 def test_regions_began_at_corners_of_pixels_before_opset_16():
     x = {"x": np.abs(floats(1, 2, 9, 9)), "r": np.float32([[1, 1, 6, 7]]), "i": ints(0)}
     check_by_ort(node_bytes("RoiAlign", x, output_height=2, output_width=2, sampling_ratio=2, opset=10), x, rtol=1e-4)

@@ -26,6 +26,7 @@ GENERAL = frozenset(
         "Product",
         "Reduce",
         "Reshape",
+        "RoiAlign",
         "RowNorm",
         "ScatterElements",
         "ScatterND",

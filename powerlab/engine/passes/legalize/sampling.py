@@ -1,4 +1,4 @@
-"""RoiAlign, GridSample, AffineGrid and MaxUnpool become nodes of general kernels, images being of three axes."""
+"""GridSample, AffineGrid and MaxUnpool become nodes of general kernels, images being of three axes."""
 
 from __future__ import annotations
 
@@ -9,25 +9,11 @@ import numpy as np
 
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.pooling import unpooled_size
-from powerlab.engine.ops.sampling import PADDINGS, ROI_COORDINATES, ROI_MODES, SAMPLINGS, one_of
+from powerlab.engine.ops.sampling import PADDINGS, SAMPLINGS, one_of
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.legalize.general_nodes import as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
-
-
-def _roi_align(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    node = view.node
-    described = numbers(
-        rewriter,
-        node,
-        view.integer("sampling_ratio", 0),
-        one_of(view, "mode", "avg", ROI_MODES),
-        one_of(view, "coordinate_transformation_mode", "half_pixel", ROI_COORDINATES),
-    )
-    inputs = (*node.inputs[:3], described)
-    scale = view.number("spatial_scale", 1.0)
-    return [general(node.name, "roi_align_strided_f32", inputs, node.outputs[0], alpha=scale)]
 
 
 def _grid_sample(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
@@ -80,7 +66,6 @@ _RULES = {
     "AffineGrid": _affine_grid,
     "GridSample": _grid_sample,
     "MaxUnpool": _max_unpool,
-    "RoiAlign": _roi_align,
 }
 
 

@@ -37,6 +37,7 @@
 #include "kernels/strided/normalise_rows.hpp"
 #include "kernels/strided/pool_rows.hpp"
 #include "kernels/strided/reduce.hpp"
+#include "kernels/strided/roi_align.hpp"
 #include "kernels/strided/sample_strided.hpp"
 #include "kernels/strided/softmax.hpp"
 #include "kernels/strided/strided_functions.hpp"
@@ -151,7 +152,7 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("pool_rows_max_f32", pool_rows<true>),
     POWERLAB_GENERAL("pool_places_strided_f32", pool_places),
     POWERLAB_GENERAL("max_unpool_strided_f32", max_unpool),
-    POWERLAB_GENERAL("roi_align_strided_f32", roi_align),
+    POWERLAB_GENERAL("roi_align_f32", roi_align),
     POWERLAB_GENERAL("grid_sample_strided_f32", grid_sample),
     POWERLAB_GENERAL("affine_grid_strided_f32", affine_grid),
     POWERLAB_GENERAL("group_norm_strided_f32", group_norm),
