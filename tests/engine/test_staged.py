@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.onnx_reader.file import DataFile
+from powerlab.engine.ir import shapes
 from powerlab.engine.ir.constants import Recipe, derived, origin
 from powerlab.engine.staged import model as staged
 
@@ -230,6 +231,98 @@ def test_a_loop_that_ends_when_its_body_says_so(tmp_path, rounds):
     session = Session(path, threads=1)
     values = {"x": np.float32([0.5, 1]), "limit": np.float32(rounds), "begins": np.array(rounds > 0)}
     check(session, path, {name: np.asarray(value) for name, value in values.items()})
+
+
+def test_a_body_has_constants_of_its_own_in_every_round(tmp_path):
+    body = helper.make_graph(
+        [
+            helper.make_node("Constant", [], ["half"], value=numpy_helper.from_array(np.float32(0.5))),
+            helper.make_node("Exp", ["half"], ["grown"]),
+            helper.make_node("Mul", ["grown", "factors"], ["added"]),
+            helper.make_node("Add", ["state", "added"], ["next"]),
+            helper.make_node("ReduceMax", ["next"], ["largest"], keepdims=0),
+            helper.make_node("Less", ["largest", "limit"], ["goes_on"]),
+        ],
+        "body",
+        [info("round", INT, []), info("before", BOOL, []), info("state", FLOAT, [2])],
+        [info("goes_on", BOOL, []), info("next", FLOAT, [2]), info("added", FLOAT, [2])],
+        [numpy_helper.from_array(np.float32([1, 2]), "factors")],
+    )
+    nodes = [helper.make_node("Loop", ["", "begins", "x"], ["y", "all"], body=body)]
+    inputs = [info("x", FLOAT, [2]), info("limit", FLOAT, []), info("begins", BOOL, [])]
+    path = saved(tmp_path, nodes, inputs, ["y", "all"])
+    session = Session(path, threads=1)
+    for limit in (5, 20):
+        check(
+            session, path, {"x": np.float32([0.5, 1]), "limit": np.array(limit, np.float32), "begins": np.array(True)}
+        )
+
+
+def pasting_loop(folder):
+    """Return a loop that resizes each image to the size its box has, and puts all of them side by side."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Gather", ["images", "round"], ["image"], axis=0),
+            helper.make_node("Gather", ["boxes", "round"], ["box"], axis=0),
+            helper.make_node("Slice", ["box", "two", "four"], ["ends"]),
+            helper.make_node("Slice", ["box", "zero", "two"], ["begins"]),
+            helper.make_node("Sub", ["ends", "begins"], ["size"]),
+            helper.make_node("Concat", ["ones", "size"], ["sizes"], axis=0),
+            helper.make_node("Resize", ["image", "", "", "sizes"], ["resized"], mode="linear"),
+            helper.make_node("Reshape", ["resized", "flat"], ["row"]),
+            helper.make_node("Concat", ["state", "row"], ["next"], axis=0),
+            helper.make_node("Identity", ["before"], ["goes_on"]),
+        ],
+        "body",
+        [info("round", INT, []), info("before", BOOL, []), info("state", FLOAT, ["L"])],
+        [info("goes_on", BOOL, []), info("next", FLOAT, ["M"])],
+    )
+    nodes = [
+        helper.make_node("Mul", ["corners", "scale"], ["scaled"]),
+        helper.make_node("Cast", ["scaled"], ["boxes"], to=INT),
+        helper.make_node("Loop", ["rounds", "", "none"], ["y"], body=body),
+    ]
+    constants = {
+        "scale": np.float32(2),
+        "zero": np.int64([0]),
+        "two": np.int64([2]),
+        "four": np.int64([4]),
+        "ones": np.int64([1, 1]),
+        "flat": np.int64([-1]),
+        "none": np.zeros(0, np.float32),
+    }
+    inputs = [info("images", FLOAT, ["N", 1, 1, 5, 5]), info("corners", FLOAT, ["N", 4]), info("rounds", INT, [])]
+    return saved(folder, nodes, inputs, constants=constants)
+
+
+def boxes(count):
+    first = RNG.integers(0, 4, (count, 2))
+    corners = np.concatenate([first, first + RNG.integers(1, 5, (count, 2))], axis=1).astype(np.float32)
+    images = RNG.standard_normal((count, 1, 1, 5, 5), dtype=np.float32)
+    return {"images": images, "corners": corners, "rounds": np.array(count)}
+
+
+def test_rounds_that_integers_decide_are_planned_together(tmp_path, planned):
+    path = pasting_loop(tmp_path)
+    session = Session(path, threads=2)
+    check(session, path, boxes(12))
+    assert len(planned) == 2  # what comes before the loop, and all rounds
+    for count in (12, 3, 40):
+        check(session, path, boxes(count))
+    assert len(planned) == 2 + 3 + 2  # the boxes of another number are computed anew
+    same = boxes(7)
+    check(session, path, same)
+    found = len(planned)
+    check(session, path, same)
+    assert len(planned) == found
+
+
+def test_many_rounds_are_planned_in_several_stages(tmp_path, monkeypatch, planned):
+    monkeypatch.setattr(shapes, "MOST_IN_ROUNDS", 20)
+    path = pasting_loop(tmp_path)
+    session = Session(path, threads=2)
+    check(session, path, boxes(12))
+    assert 4 < len(planned) < 13
 
 
 @pytest.mark.parametrize("found", [0, 1, 7])

@@ -135,6 +135,21 @@ class Subgraph(Struct, frozen=True, dict=True):
         read = {name for node in self.nodes for name in (*node.inputs, *node.captured()) if name}
         return frozenset({*read, *self.outputs} - self.made() - {*self.inputs, *self.constants})
 
+    def same_each_time(self) -> tuple[Node, ...]:
+        """Return its nodes that its inputs do not change, which make the same whenever it runs."""
+        changing = {*self.inputs, *self.made()}
+        found = []
+        for node in self.nodes:
+            if changing.isdisjoint((*node.inputs, *node.captured())):
+                found.append(node)
+                changing.difference_update(node.outputs)
+        return tuple(found)
+
+    def without(self, nodes: Collection[Node], names: Mapping[str, str]) -> Subgraph:
+        """Return it without its constants and some nodes, reading around it what they make, called by ``names``."""
+        left = tuple(node for node in self.nodes if node not in nodes)
+        return Subgraph(left, self.inputs, self.outputs, {})._with_captured(names)
+
     def renamed(self, names: Mapping[str, str], where: str) -> tuple[Node, ...]:
         """Return its nodes with tensors called by ``names`` where these have them, and nodes named after ``where``."""
         return tuple(node.renamed(names, f"{where}/{node.name}"[:160]) for node in self.nodes)

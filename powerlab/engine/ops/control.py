@@ -39,12 +39,10 @@ class _Rounds(Struct, frozen=True):
     Attributes:
         done: how many rounds stand before it.
         gathered: what each round made of each result that is gathered.
-        constants: the body's own name of a constant → its name in the graph, where it is once for all rounds.
     """
 
     done: int = 0
     gathered: tuple[tuple[str, ...], ...] = ()
-    constants: Mapping[str, str] = field(default_factory=dict)
 
 
 def _body(view: NodeView, name: str) -> Subgraph:
@@ -101,11 +99,13 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
     if rounds.done >= MAX_INLINED_NODES:
         view.fail(f"goes on for more than {MAX_INLINED_NODES} rounds")
     where = f"{_where(node)}/{rounds.done}"
-    kept = rounds.constants or {name: fresh(f"{_where(node)}/{name}") for name in body.constants}
-    constants: dict[str, Value] = {} if rounds.done else {kept[name]: value for name, value in body.constants.items()}
+    before: tuple[Node, ...] = ()
+    constants: dict[str, Value] = {}
+    if rounds.done == 0:
+        before, constants, body = _once_for_all_rounds(body, _where(node), fresh)
     counter, condition = fresh(f"{where}/round"), fresh(f"{where}/condition")
     constants[counter], constants[condition] = np.asarray(rounds.done, np.int64), np.asarray(True)
-    names = {**kept, **dict(zip(body.inputs, (counter, condition, *carried), strict=True))}
+    names = dict(zip(body.inputs, (counter, condition, *carried), strict=True))
     names.update({name: fresh(f"{where}/{name}") for name in sorted(body.made())})
     goes_on, *made = (names.get(name, name) for name in body.outputs)
     latest = made[len(carried) :]
@@ -113,9 +113,28 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
     again = replace(
         node,
         inputs=(node.inputs[0], goes_on if view.has(1) else "", *made[: len(carried)]),
-        attributes={"body": body, "rounds": _Rounds(rounds.done + 1, gathered, kept)},
+        attributes={"body": body, "rounds": _Rounds(rounds.done + 1, gathered)},
     )
-    return Inlined((*body.renamed(names, where), again), constants)
+    return Inlined((*before, *body.renamed(names, where), again), constants)
+
+
+def _once_for_all_rounds(
+    body: Subgraph, where: str, fresh: Fresh
+) -> tuple[tuple[Node, ...], dict[str, Value], Subgraph]:
+    """Return the nodes and constants that all rounds of a body share, and the body without them."""
+    shared = body.same_each_time()
+    own = {*body.inputs, *body.made(), *body.constants}
+    names = {}
+    for name in (*body.constants, *(output for node in shared for output in node.outputs if output)):
+        names[name] = fresh(f"{where}/{name}")
+        while names[name] in own:  # which would hide it from the body
+            names[name] = fresh(names[name])
+    constants = {names[name]: value for name, value in body.constants.items()}
+    return (
+        tuple(node.renamed(names, f"{where}/{node.name}"[:160]) for node in shared),
+        constants,
+        body.without(shared, names),
+    )
 
 
 def _goes_on(view: NodeView, done: int) -> bool:

@@ -109,7 +109,7 @@ class NodeView(Struct, frozen=True):
         value = self.value(index)
         if value.dtype.kind not in "iu" or value.ndim > 1:
             self.fail(f"needs input {index + 1} to be a list of integers")
-        return tuple(map(int, value.reshape(-1)))
+        return tuple(value.reshape(-1).tolist())
 
     def has_attribute(self, name: str) -> bool:
         """Say whether the attribute is given."""
