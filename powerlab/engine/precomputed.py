@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops import quantization, quantized
 from powerlab.engine.passes import optimise
-from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.planned import PlannedGraph, Planning
 from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.plan import thread_pool
@@ -28,10 +28,10 @@ COMPUTED = frozenset(
         *("AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool"),
         *("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
         *("LpNormalization", "MeanVarianceNormalization", "RMSNormalization"),
-        *("AffineGrid", "Resize", "RotaryEmbedding", "Upsample"),
+        *("AffineGrid", "Conv", "Resize", "RotaryEmbedding", "Upsample"),
     }
 )
-"""Operators that numpy does not compute, whose work is in proportion to their numbers, or to their windows."""
+"""Operators that numpy computes slowly or not at all, whose work is in proportion to their numbers or windows."""
 
 _ROUNDING = frozenset({*quantization.OPERATORS, *quantized.OPERATORS})
 """Operators that say how numbers are held: they stay, for layers to be computed so."""
@@ -49,9 +49,10 @@ def precompute(graph: Graph) -> Graph:
     outputs = tuple(graph.tensors[name] for node in known if node.op_type in COMPUTED for name in node.outputs if name)
     if not 0 < sum(info.elements for info in outputs) <= MOST_ELEMENTS:
         return graph
-    part = drop_dead(replace(graph, nodes=tuple(known), inputs=(), outputs=outputs, outside={}))
+    part = replace(graph, nodes=tuple(known), inputs=(), outputs=outputs, outside={})
+    part = fold_constants(part, leave=COMPUTED)
     planning = Planning(tier=choose_tier(), threads=1, spin_us=0)
-    prepared = prepare(optimise(part), planning.tier, planning.threads)
+    prepared = prepare(optimise(part, folded=True), planning.tier, planning.threads)
     if sum(step.flops for step in prepared.work) > MOST_OPERATIONS:
         return graph
     values = PlannedGraph(prepared, planning, thread_pool(planning.threads, planning.spin_us)).run({})

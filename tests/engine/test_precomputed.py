@@ -11,6 +11,7 @@ from operator_cases import floats, ints
 
 from powerlab.engine import Session
 from powerlab.engine import precomputed as module
+from powerlab.engine.ops import convolution
 from powerlab.engine.precomputed import precompute
 
 EMBEDDING = {"e": floats(1, 4, 7, 7), "s": ints(1, 4, 12, 12)}
@@ -60,6 +61,26 @@ def test_of_several_outputs_each_is_known(saved):
     data = model_bytes(nodes, x, constants={"e": EMBEDDING["e"]})
     assert "MaxPool" not in operators(data)
     assert relative_error(Session(saved(data), threads=1).run(x), run_ort(data, x)) < 1e-5
+
+
+def test_convolutions_of_constants_are_computed_by_kernels(saved, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("numpy takes long for that")
+
+    nodes = [
+        helper.make_node("Mul", ["e", "half"], ["h"]),
+        helper.make_node("Conv", ["h", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["t"]),
+        helper.make_node("Conv", ["t", "v"], ["p"]),
+        helper.make_node("Add", ["x", "p"], ["y"]),
+    ]
+    large = {"e": floats(1, 4, 40, 40), "half": floats(1), "w": floats(32, 4, 3, 3), "v": floats(4, 32, 1, 1)}
+    x = {"x": floats(1, 4, 40, 40)}
+    data = model_bytes(nodes, x, constants=large)
+    monkeypatch.setattr(convolution, "sliding_window_view", refuse)
+    session = Session(saved(data), threads=2)
+    assert relative_error(session.run(x), run_ort(data, x)) < 1e-5
+    assert not any(kernel.startswith("conv") for kernel, _ in session.steps())
 
 
 def test_what_is_rounded_to_bytes_stays_for_layers_to_compute_with():

@@ -333,7 +333,7 @@ class _Inference:
         while waiting:
             name = waiting.pop()
             info = self.tensors.get(name or "")
-            if name is None or info is None or info.dtype.kind not in "ib" or info.elements > _MAX_TRACKED_ELEMENTS:
+            if name is None or info is None or info.dtype.kind == "f" or info.elements > _MAX_TRACKED_ELEMENTS:
                 return set()
             if name not in self.in_rounds:
                 found.add(name)

@@ -165,18 +165,20 @@ _FOR_OWN_KERNELS = (
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
-def optimise(graph: Graph, *, for_cores: bool = True, in_16_bits: bool = False) -> Graph:
+def optimise(graph: Graph, *, for_cores: bool = True, in_16_bits: bool = False, folded: bool = False) -> Graph:
     """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
 
     Args:
         graph: as it was loaded.
         for_cores: whether nodes may be made that only the processor's kernels know.
         in_16_bits: whether layers are to be computed in bfloat16 or float16.
+        folded: whether what is left of constants alone is to be computed by kernels.
 
     Raises:
         PowerlabError: the graph needs what the engine cannot do, naming the node, or more memory than there is.
     """
-    left_out = (*(() if for_cores else _FOR_CORES), *(() if for_cores and not in_16_bits else _NOT_IN_16_BITS))
+    left_out: tuple[Callable[[Graph], Graph], ...] = (fold_constants,) if folded else ()
+    left_out += (*(() if for_cores else _FOR_CORES), *(() if for_cores and not in_16_bits else _NOT_IN_16_BITS))
     return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite not in left_out])
 
 

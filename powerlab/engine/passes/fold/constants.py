@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,12 +26,13 @@ def _may_fold(rule: Operator, node: Node, constants: Mapping[str, Value]) -> boo
     return rule.evaluate is not None and (rule.of_shape or constants.keys() >= {*filter(None, node.inputs)})
 
 
-def fold_constants(graph: Graph, *, floats: bool = True) -> Graph:
+def fold_constants(graph: Graph, *, floats: bool = True, leave: Collection[str] = ()) -> Graph:
     """Return the graph without the nodes that can be computed now.
 
     Args:
         graph: any.
         floats: whether those that make floats are computed, too; else weights stay as they are, to be trained.
+        leave: operators that are not computed.
 
     Raises:
         PowerlabError: the constants do not fit into memory, or cannot be computed.
@@ -44,6 +45,7 @@ def fold_constants(graph: Graph, *, floats: bool = True) -> Graph:
     for node in graph.nodes:
         rule = OPERATORS.get(node.op_type)
         wanted = floats or all(graph.tensors[name].dtype.kind != "f" for name in node.outputs if name)
+        wanted = wanted and node.op_type not in leave
         may_fold = wanted and rule is not None and _may_fold(rule, node, constants)
         if not may_fold and len(node.outputs) == 1 and graph.tensors[node.outputs[0]].elements:
             nodes.append(node)
