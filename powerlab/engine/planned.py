@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.ir.rounds import Round
 from powerlab.engine.prepared.prepared import Prepared, memory_errors
 from powerlab.engine.program.operand import Element, as_floats, element_of, readable
 from powerlab.engine.program.program import Floats
@@ -19,7 +20,7 @@ from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.runtime.plan import Keep, build_plan
 from powerlab.engine.runtime.slices import SlicedPlan
 from powerlab.engine.target.machine import this_machine
-from powerlab.engine.target.tiers import Tier
+from powerlab.engine.target.tiers import Tier, native_engine
 from powerlab.engine.tuning.choosing import by_tuning
 from powerlab.engine.tuning.kept import Tunings
 
@@ -50,6 +51,22 @@ class Planning(Struct, frozen=True, kw_only=True):
     def chooser(self) -> Chooser | None:
         """Return what chooses by what was tuned; None where nothing was."""
         return None if self.tunings is None else by_tuning(self.tunings, this_machine(self.tier, self.slice_threads))
+
+
+class Ran(Struct, frozen=True):
+    """What rounds of a Loop made.
+
+    Attributes:
+        rounds: how many there were.
+        goes_on: whether the last one said that there is another.
+        states: after it, by the names of inputs.
+        gathered: what each round made, the rounds along the first axis.
+    """
+
+    rounds: int
+    goes_on: bool
+    states: dict[str, NDArray[Any]]
+    gathered: list[NDArray[Any]]
 
 
 class PlannedGraph:
@@ -112,6 +129,46 @@ class PlannedGraph:
         steps = [(kernel, label, ns) for (kernel, label), ns in zip(self.steps(), durations, strict=True)]
         return {name: self._returned(name, memory) for name, memory in outputs.items()}, steps
 
+    def rounds(self, body: Round, inputs: Mapping[str, NDArray[Any]], first: int, most: int) -> Ran:
+        """Run the body of a Loop, of which this is the graph, round after round.
+
+        Args:
+            body: what it hands on.
+            inputs: its inputs but for the number of the round; states as they are before the first round.
+            first: the number of the first round.
+            most: how many rounds there may be, 1 at least.
+
+        Raises:
+            PowerlabError: as :meth:`run` does.
+        """
+        names, places = list(self.inputs), list(self.outputs)
+        outputs = [np.empty(2 * memory.size, np.float32) for memory in self._fresh_outputs().values()]
+        floats = {name: memory.size // 2 for name, memory in zip(places, outputs, strict=True)}
+        rows = [np.empty(most * floats[name], np.float32) for name in body.gathered]
+        changing = [(state, made) for state, made in body.states if state != made]
+        try:
+            done = native_engine().run_rounds(
+                plan=self._plan,
+                inputs=self._checked({**inputs, body.number: np.asarray(first, np.int64)}),
+                outputs=outputs,
+                number=names.index(body.number),
+                goes_on=places.index(body.goes_on),
+                states=[(names.index(state), places.index(made)) for state, made in changing],
+                gathered=[(places.index(name), memory) for name, memory in zip(body.gathered, rows, strict=True)],
+                first=first,
+                most=most,
+            )
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
+        half = (done - 1) % 2
+        last = {name: memory.reshape(2, -1)[half] for name, memory in zip(places, outputs, strict=True)}
+        states = {state: self._returned(made, last[made]) for state, made in changing}
+        gathered = [
+            self._returned(name, memory[: done * floats[name]], done)
+            for name, memory in zip(body.gathered, rows, strict=True)
+        ]
+        return Ran(done, bool(self._returned(body.goes_on, last[body.goes_on]).all()), states, gathered)
+
     def steps(self) -> list[tuple[str, str]]:
         """Return kernel and node of every step of the plan, in the order they run."""
         return list(self._plan.steps())
@@ -144,10 +201,10 @@ class PlannedGraph:
             for name, shape in self.outputs.items()
         }
 
-    def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
-        """Return what a plan wrote as the model's own type, in its shape."""
+    def _returned(self, name: str, memory: Floats, *rounds: int) -> NDArray[Any]:
+        """Return what a plan wrote as the model's own type, in its shape; of several rounds, along a first axis."""
         values = memory.view(np.int64) if self._elements[name] is Element.INT else memory
-        return to_model(values, self.dtypes[name]).reshape(self.outputs[name])
+        return to_model(values, self.dtypes[name]).reshape((*rounds, *self.outputs[name]))
 
     def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
         """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""

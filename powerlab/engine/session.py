@@ -267,7 +267,7 @@ def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepare
     model = asked.model
 
     def make() -> Prepared:
-        graph = _optimised(asked)
+        graph = _optimised(asked, unrolled=planning.slices > 1 or asked.precision != "fp32")
         part = None if planning.slices == 1 else _part(asked, graph, planning.slices)
         return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
 
@@ -299,7 +299,7 @@ def _tunings(tier: Tier) -> Tunings | None:
     return read_tunings(this_place(tier)) if has_tunings() else None
 
 
-def _optimised(asked: _Asked, *, for_cores: bool = True) -> Graph:
+def _optimised(asked: _Asked, *, for_cores: bool = True, unrolled: bool = True) -> Graph:
     """Return the graph to lower; a graph given as such counts as optimised."""
     model = asked.model
     if isinstance(model, Graph):
@@ -312,7 +312,7 @@ def _optimised(asked: _Asked, *, for_cores: bool = True) -> Graph:
     from powerlab.engine.passes import optimise
     from powerlab.engine.precomputed import precompute
 
-    graph = precompute(load_graph(model, asked.shapes, asked.batch_size))
+    graph = precompute(load_graph(model, asked.shapes, asked.batch_size, unrolled=unrolled))
     if asked.precision != "fp32":
         from powerlab.engine.quantization.precisions import in_precision
 

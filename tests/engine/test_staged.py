@@ -16,6 +16,7 @@ from powerlab.engine.frontend.onnx_reader.file import DataFile
 from powerlab.engine.ir import shapes
 from powerlab.engine.ir.constants import Recipe, derived, origin
 from powerlab.engine.staged import model as staged
+from powerlab.engine.staged import parts
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.standard_normal((8, 3, 3, 3), dtype=np.float32)
@@ -51,12 +52,12 @@ def planned(monkeypatch):
     """Names of what was planned, once for each plan made."""
     made = []
 
-    class Counting(staged.PlannedGraph):
+    class Counting(parts.PlannedGraph):
         def __init__(self, graph, *args, **options):
             super().__init__(graph, *args, **options)
             made.append([kernel for kernel, _ in self.steps()])
 
-    monkeypatch.setattr(staged, "PlannedGraph", Counting)
+    monkeypatch.setattr(parts, "PlannedGraph", Counting)
     return made
 
 

@@ -14,7 +14,11 @@ from powerlab.engine.ir.open_model import OpenModel
 
 
 def load_graph(
-    model: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None
+    model: str | Path,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    batch_size: int | None = None,
+    *,
+    unrolled: bool = True,
 ) -> Graph:
     """Return the graph of a model, not optimised, every shape static.
 
@@ -23,6 +27,7 @@ def load_graph(
             or the path of an ONNX file. A path has a ``/`` or a suffix.
         shapes: input name → shape in NCHW, where the model leaves it open or another one is wanted.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says (zoo: 1).
+        unrolled: whether all rounds of a Loop stand side by side, however many there are.
 
     Raises:
         NeedsRunError: the shape of an input is open, or only a run gives a value that decides a shape.
@@ -33,7 +38,7 @@ def load_graph(
         return _load_zoo(str(model), shapes, batch_size or 1)
     from powerlab.engine.frontend.onnx_reader import read_onnx
 
-    return read_onnx(_file(model), shapes, batch_size)
+    return read_onnx(_file(model), shapes, batch_size, unrolled=unrolled)
 
 
 def load_open(

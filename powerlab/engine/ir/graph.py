@@ -62,6 +62,10 @@ class NeedsRunError(PowerlabError):
         return NeedsRunError(f"{before}{self}", self.tensor)
 
 
+class InRoundsError(NeedsRunError):
+    """A Loop of many rounds that are alike, or of as many as only a run tells: they are run one after the other."""
+
+
 class TensorInfo(Struct, frozen=True, gc=False):
     """Name, static shape and element type of one tensor; images are NCHW."""
 

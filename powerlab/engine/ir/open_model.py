@@ -43,8 +43,8 @@ class OpenModel(Struct, frozen=True):
     hint: str = ""
     opset: int = 17
 
-    def graph(self) -> Graph:
-        """Return the graph, every shape static.
+    def graph(self, *, unrolled: bool = True) -> Graph:
+        """Return the graph, every shape static; ``unrolled`` is that of :func:`powerlab.engine.ir.shapes.infer`.
 
         Raises:
             NeedsRunError: a shape is open, or decided by a value that only a run gives.
@@ -52,7 +52,7 @@ class OpenModel(Struct, frozen=True):
         """
         if self.hint:
             raise NeedsRunError(self.hint)
-        graph = infer(self.name, self.nodes, self.inputs, tuple(self.outputs), self.constants)
+        graph = infer(self.name, self.nodes, self.inputs, tuple(self.outputs), self.constants, unrolled=unrolled)
         # A file may promise a float where it makes integers, which take twice the memory: what it makes counts.
         outside = {
             name: dtype for name, dtype in self.outside.items() if graph.tensors[name].dtype == engine_dtype(dtype)

@@ -11,7 +11,17 @@ from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError, TooLargeError
 from powerlab.engine.ir.constants import Constants, Value, value_of
-from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
+from powerlab.engine.ir.graph import (
+    MAX_AXES,
+    Array,
+    Graph,
+    InRoundsError,
+    NeedsRunError,
+    Node,
+    Subgraph,
+    TensorInfo,
+    quoted,
+)
 from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
 from powerlab.engine.ops.counting import constant_value
@@ -25,6 +35,13 @@ _NAMING = ("Constant", "Identity")
 
 MOST_IN_ROUNDS = 2**12
 """Nodes of loops after which a beginning ends: so many that the fixed work of a stage counts little."""
+
+MOST_UNROLLED = 2**11
+"""Nodes of bodies that stand side by side where rounds could be run one after the other: that loads at once, but a run
+takes longer, as no round knows its number."""
+
+IN_ROUNDS = "in_rounds"
+"""Attribute of a Loop that is left to be run round after round; a file cannot bring it: attributes are checked."""
 
 _MAX_TRACKED_ELEMENTS = 4096
 """Values up to this many elements are followed while shapes are inferred: shape arithmetic is small."""
@@ -108,13 +125,24 @@ def infer(
     inputs: Sequence[TensorInfo],
     output_names: Sequence[str],
     constants: Mapping[str, Value],
+    *,
+    unrolled: bool = True,
 ) -> Graph:
     """Return the graph with the shape and type of every tensor; If and Loop are resolved on the way.
 
+    Args:
+        name: of the network.
+        nodes: in any order.
+        inputs: with static shapes.
+        output_names: its outputs.
+        constants: name -> value.
+        unrolled: whether all rounds of a Loop stand side by side, however many there are.
+
     Raises:
+        InRoundsError: a Loop has too many rounds for that, where not all of them must.
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    found = _Inference(nodes, inputs, constants, output_names)
+    found = _Inference(nodes, inputs, constants, output_names, unrolled=unrolled)
     left = deque(sorted_nodes(nodes, found.tensors))
     while left:
         left.extendleft(reversed(found.add(left.popleft())))
@@ -137,7 +165,8 @@ class Beginning(Struct, frozen=True):
     Attributes:
         graph: of that much; its outputs are those of the network and what is read by the nodes left, but for ``known``.
         known: those whose values are told without a run, by name.
-        left: the nodes to look at when ``graph`` has run; where a loop was begun, those of its next rounds.
+        left: the nodes to look at when ``graph`` has run; where a loop was begun, those of its next rounds. A Loop with
+            the attribute ``IN_ROUNDS`` is to be run round after round.
         deciding: the inputs whose values the nodes left could not do without.
         apart: tensors that should be there before their readers are looked at, for they decide in each round of a loop.
         constants: those of the network and of the bodies of If and Loop, for the nodes left.
@@ -175,7 +204,7 @@ def infer_beginning(
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    found = _Inference(nodes, inputs, constants, wanted)
+    found = _Inference(nodes, inputs, constants, wanted, unrolled=False)
     given = {info.name for info in inputs}
     left: list[Node] = []
     missing = set(apart) - given - constants.keys()
@@ -190,6 +219,9 @@ def infer_beginning(
             try:
                 queue.extendleft(reversed(found.add(node)))
                 continue
+            except InRoundsError as error:
+                reason = reason or error
+                node = replace(node, attributes={**node.attributes, IN_ROUNDS: 1})
             except NeedsRunError as error:
                 reason = reason or error
                 if not decides_by_values(node):
@@ -248,7 +280,10 @@ class _Inference:
         inputs: Sequence[TensorInfo],
         constants: Mapping[str, Value],
         taken: Iterable[str] = (),
+        *,
+        unrolled: bool = True,
     ) -> None:
+        self._unrolled = unrolled
         self.nodes: list[Node] = []
         self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
@@ -290,6 +325,8 @@ class _Inference:
             tuple([known.get(wanted) for wanted in node.inputs]),
         )
         if node.op_type in CONTROL:
+            if node.op_type == "Loop" and not self._unrolled and self._runs_in_rounds(view):
+                raise InRoundsError(f"{node} has many rounds.")
             return self._inline(view)
         if (held := resolved(view, self._sequences)) is not None:
             self._add_constants(held.constants)
@@ -354,6 +391,20 @@ class _Inference:
         made = constant_value(NodeView(node, (), ()))
         checked_shape(made.shape, node)
         return made
+
+    def _runs_in_rounds(self, view: NodeView) -> bool:
+        """Say whether a Loop is to be run round after round, because all of them side by side would be many nodes."""
+        from powerlab.engine.ir.rounds import one_round
+
+        node, body = view.node, view.node.attributes.get("body")
+        if "rounds" in node.attributes or not isinstance(body, Subgraph):
+            return False
+        told = [not view.has(index) or view.is_known(index) for index in range(len(node.inputs))]
+        if all(told):
+            return False  # so are its results
+        if all(told[:2]) and view.has(0) and self.inlined + len(body.nodes) * max(view.int_values(0)) <= MOST_UNROLLED:
+            return False
+        return IN_ROUNDS in node.attributes or one_round(node, self.tensors, self.constants) is not None
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:
         body = CONTROL[view.node.op_type](view, self._names.fresh)

@@ -25,13 +25,12 @@ from powerlab.engine.ir.element_types import engine_dtype
 from powerlab.engine.ir.graph import Array, NeedsRunError, Node, TensorInfo, quoted
 from powerlab.engine.ir.open_model import OpenModel
 from powerlab.engine.ir.shapes import infer_beginning, sorted_nodes
-from powerlab.engine.passes import optimise
 from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
-from powerlab.engine.precomputed import precompute
-from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.outside_types import to_engine, to_model
+from powerlab.engine.staged.loops import Loops
+from powerlab.engine.staged.parts import Parts
 from powerlab.engine.staged.place import Place
-from powerlab.engine.staged.shelf import Holder, Kept, Shelf
+from powerlab.engine.staged.shelf import Kept, Shelf
 from powerlab.engine.target.machine import this_machine
 
 MOST_STAGES = 32
@@ -79,15 +78,15 @@ class StagedModel:
     """
 
     def __init__(self, model: OpenModel, planning: Planning, pool: Any) -> None:
-        self._model, self._planning, self._pool = model, planning, pool
-        self._machine = this_machine(planning.tier, planning.threads)
+        self._model = model
+        self._parts = Parts(planning, pool, this_machine(planning.tier, planning.threads), Shelf())
+        self._loops = Loops(self._parts)
         self.inputs = {info.name: info.shape for info in model.inputs}
         self.outputs = dict(model.outputs)
         self.dtypes = {info.name: model.outside.get(info.name, info.dtype) for info in model.inputs}
         self._numbers = 0
         self._stages: OrderedDict[Key, _Stage] = OrderedDict()
         self._latest: list[tuple[str, str, int]] = []
-        self._shelf = Shelf()
         self._deciding: set[str] = set()
         self._apart: set[str] = set()
         self._turn = threading.Lock()
@@ -111,6 +110,7 @@ class StagedModel:
         for stage in self._stages.values():
             if stage.planned is not None:
                 stage.planned.poison()
+        self._loops.poison()
 
     def _run(self, inputs: Mapping[str, Any], *, timed: bool) -> dict[str, NDArray[Any]]:
         shapes = {name: None if name in self._model.open_ranks else shape for name, shape in self.inputs.items()}
@@ -122,7 +122,7 @@ class StagedModel:
             steps: list[tuple[str, str, int]] = []
             place = self._first
             while place.by_values or place.left:
-                steps += place.compute(values)
+                steps += place.compute(values, self._loops.run)
                 values = {name: values[name] for name in place.live}
                 if not place.left:
                     break
@@ -191,15 +191,10 @@ class StagedModel:
             if begun.left == place.left and begun.reason is not None:
                 raise begun.reason
             try:
+                planned: PlannedGraph | None = None
                 weights: list[Kept] = []
-                planned = None
                 if begun.graph.outputs:
-                    holder, planning = Holder(self._shelf, weights), self._planning
-                    graph, chooser = optimise(precompute(begun.graph)), planning.chooser
-                    prepared = prepare(
-                        graph, planning.tier, planning.threads, chooser, made=holder, machine=self._machine
-                    )
-                    planned = PlannedGraph(prepared, planning, self._pool, holder.keep, lender=self._lender())
+                    planned, weights = self._parts.plan(begun.graph, self._lender())
             except NeedsRunError as error:
                 self._decide_later(error, {info.name for info in infos}, begun.graph.producers())
                 continue

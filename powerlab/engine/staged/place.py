@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Array, Node, TensorInfo
+from powerlab.engine.ir.shapes import IN_ROUNDS
 from powerlab.engine.ops import NodeView, decides_by_values, operator
 
 ON_HOST = "numpy"
 """Stands for the kernel of a node that numpy computes."""
+
+ROUNDS = "rounds"
+"""Stands for the kernels of a Loop that is run round after round."""
+
+RunLoop = Callable[[Node, Mapping[str, Array], Mapping[str, Value]], dict[str, Array]]
+"""Returns what a Loop makes of values and constants, by name."""
 
 
 class Place(Struct, frozen=True, eq=False):
@@ -21,7 +28,8 @@ class Place(Struct, frozen=True, eq=False):
 
     Attributes:
         number: no other place has it.
-        by_values: nodes whose inputs are there and decide by their values what is made; numpy computes them first.
+        by_values: nodes whose inputs are there and decide by their values what is made, which numpy computes first, and
+            Loops that are run round after round.
         left: the other nodes that are left.
         constants: what all of them read, and what is wanted.
         reads: the tensors there that nodes left read, in an order that stays.
@@ -49,7 +57,7 @@ class Place(Struct, frozen=True, eq=False):
         constants = {name: constants[name] for name in named if name in constants}
         available = {"", *there, *constants}
         left, by_values = list(nodes), []
-        while ready := [node for node in left if decides_by_values(node) and available.issuperset(node.inputs)]:
+        while ready := [node for node in left if _is_apart(node) and available >= {*node.inputs, *node.captured()}]:
             by_values.extend(ready)
             left = [node for node in left if node not in ready]
             available.update(output for node in ready for output in node.outputs)
@@ -58,8 +66,12 @@ class Place(Struct, frozen=True, eq=False):
         reads = tuple(sorted(there & (read - constants.keys())))
         return cls(number, tuple(by_values), tuple(left), constants, reads, frozenset(there & {*read, *wanted}))
 
-    def compute(self, values: dict[str, Array]) -> list[tuple[str, str, int]]:
+    def compute(self, values: dict[str, Array], run_loop: RunLoop) -> list[tuple[str, str, int]]:
         """Add to ``values`` what the nodes ``by_values`` make; return kernel, node and nanoseconds of each.
+
+        Args:
+            values: what is there.
+            run_loop: runs a Loop.
 
         Raises:
             PowerlabError: the values do not fit the operator; names the node.
@@ -67,9 +79,16 @@ class Place(Struct, frozen=True, eq=False):
         steps = []
         for node in self.by_values:
             begin_ns = time.monotonic_ns()
-            values.update(_computed(node, values, self.constants))
-            steps.append((ON_HOST, node.name, time.monotonic_ns() - begin_ns))
+            compute = run_loop if node.op_type == "Loop" else _computed
+            values.update(compute(node, values, self.constants))
+            kernel = ROUNDS if node.op_type == "Loop" else ON_HOST
+            steps.append((kernel, node.name, time.monotonic_ns() - begin_ns))
         return steps
+
+
+def _is_apart(node: Node) -> bool:
+    """Say whether a node is computed between two stages."""
+    return decides_by_values(node) or IN_ROUNDS in node.attributes
 
 
 def _computed(node: Node, values: Mapping[str, Array], constants: Mapping[str, Value]) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 // alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -23,6 +24,7 @@
 #include "memory.hpp"
 #include "plan.hpp"
 #include "plan_group.hpp"
+#include "rounds.hpp"
 #include "suppression.hpp"
 #include "thread_pool.hpp"
 #include "tiers/registry.hpp"
@@ -304,6 +306,25 @@ void bind_plan_group(nb::module_& module) {
           nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"), nb::arg("times"));
 }
 
+void bind_rounds(nb::module_& module) {
+  using Pairs = std::vector<std::pair<int, int>>;
+  using Gathered = std::vector<std::pair<int, OutputArray>>;
+  module.def(
+      "run_rounds",
+      [](Plan& plan, const std::vector<InputArray>& inputs, const std::vector<OutputArray>& outputs, int number,
+         int goes_on, const Pairs& states, const Gathered& gathered, std::int64_t first, std::int64_t most) {
+        const Buffers buffers = pointers(inputs, outputs);
+        std::vector<std::int64_t> floats;
+        for (const OutputArray& array : outputs) floats.push_back(static_cast<std::int64_t>(array.size() / 2));
+        engine::Rounds rounds{number, goes_on, states, {}, first, most};
+        for (const auto& [output, rows] : gathered) rounds.gathered.push_back({output, rows.data()});
+        const nb::gil_scoped_release release;
+        return engine::run_rounds(plan, rounds, buffers.inputs, buffers.outputs, floats);
+      },
+      nb::arg("plan"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("number"), nb::arg("goes_on"), nb::arg("states"),
+      nb::arg("gathered"), nb::arg("first"), nb::arg("most"));
+}
+
 // Floats in memory of the engine: see memory.hpp.
 nb::ndarray<nb::numpy, float, nb::ndim<1>> empty_floats(std::int64_t count) {
   auto floats = std::make_unique<std::shared_ptr<float[]>>(engine::allocate_floats(count));
@@ -464,6 +485,7 @@ void bind_engine(nb::module_& module) {
   bind_step(module);
   bind_plan(module);
   bind_plan_group(module);
+  bind_rounds(module);
   bind_arena(module);
   bind_packing(module);
   bind_byte_packing(module);

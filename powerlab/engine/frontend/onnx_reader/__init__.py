@@ -22,7 +22,13 @@ _MAPPED_BYTES = 2**16
 """A file from this size on is not held in memory: its large constants are read when they are asked for."""
 
 
-def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None) -> Graph:
+def read_onnx(
+    path: Path,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    batch_size: int | None = None,
+    *,
+    unrolled: bool = True,
+) -> Graph:
     """Return the graph of an ONNX file; the arguments are those of ``load_graph``.
 
     Raises:
@@ -31,7 +37,7 @@ def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, b
     """
     model = read_open(path, shapes, batch_size)
     with _named(path):
-        return model.graph()
+        return model.graph(unrolled=unrolled)
 
 
 def read_open(

@@ -8,7 +8,7 @@ in their last two axes, with numpy's broadcasting of all axes before. Its attrib
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -35,7 +35,7 @@ def _transposed(matrix: Array) -> Array:
 
 
 def _gemm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    if view.integer("transA", 0) or view.is_known(0) or not view.is_known(1) or not _adds_a_row(view):
+    if view.integer("transA", 0) or view.is_known(0) or not view.is_known(1):
         return _computed_gemm(view, rewriter)
     node, output = view.node, view.node.outputs[0]
     alpha, beta = view.number("alpha", 1.0), view.number("beta", 1.0)
@@ -48,6 +48,12 @@ def _gemm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         matrix = derived(matrix, shape, partial(np.multiply, np.float32(alpha)))
     if matrix is not view.known(1):
         weight = rewriter.constant(f"{output}.weight", matrix)
+    if not _adds_a_row(view):
+        return _with_sum(
+            view,
+            rewriter,
+            lambda made: Node("FusedGemm", node.name, (node.inputs[0], weight, ""), (made,), {"clamp": NO_CLAMP}),
+        )
     bias = ""
     if view.has(2):
         vector = np.broadcast_to(view.value(2).reshape(-1), shape[:1]) * np.float32(beta)
@@ -61,14 +67,20 @@ def _adds_a_row(view: NodeView) -> bool:
 
 
 def _computed_gemm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    node, output = view.node, view.node.outputs[0]
+    node = view.node
     orders = tuple((1, 0) if view.integer(name, 0) else () for name in ("transA", "transB"))
+    sides, alpha = (node.inputs[0], node.inputs[1]), view.number("alpha", 1.0)
+    return _with_sum(view, rewriter, lambda made: product(node.name, sides, made, alpha, *orders))
+
+
+def _with_sum(view: NodeView, rewriter: Rewriter, multiply: Callable[[str], Node]) -> Sequence[Node]:
+    """Return the nodes of a Gemm that adds what a run computes; ``multiply`` makes the product of a name."""
+    node, output = view.node, view.node.outputs[0]
     beta = view.number("beta", 1.0) if view.has(2) else 0.0
-    made = output if beta == 0.0 else rewriter.tensor(f"{output}.product", rewriter.graph.shape(output))
-    sides = (node.inputs[0], node.inputs[1])
-    nodes = [product(node.name, sides, made, view.number("alpha", 1.0), *orders)]
     if beta == 0.0:
-        return nodes
+        return [multiply(output)]
+    made = rewriter.tensor(f"{output}.product", rewriter.graph.shape(output))
+    nodes = [multiply(made)]
     added = node.inputs[2]
     if beta != 1.0:
         factor = rewriter.constant(f"{output}.beta", np.asarray(beta, np.float32))

@@ -1,0 +1,137 @@
+"""Loops that are run round after round: the body is planned once for the shapes that it reads."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.constants import Recipe, Value, content, value_of
+from powerlab.engine.ir.graph import Array, Node, TensorInfo
+from powerlab.engine.ir.rounds import Round, one_round
+from powerlab.engine.planned import PlannedGraph
+from powerlab.engine.staged.parts import Parts
+from powerlab.engine.staged.shelf import Kept
+
+MOST_BODIES = 32
+"""Bodies that stay planned: the ones used latest."""
+
+MOST_ROUNDS = 2**20
+"""More than the steps of any recording; a file must not decide that a run never ends."""
+
+_AT_ONCE = 2**12
+"""Rounds that are run before the interpreter may be interrupted."""
+
+_ROOM_ELEMENTS = 2**24
+"""What may be gathered of them."""
+
+_COMPARED_ELEMENTS = 2**12
+"""Constants up to this size are compared by what they hold; larger ones are weights, and the same ones every time."""
+
+
+class _Planned(Struct, frozen=True, eq=False):
+    body: Round
+    graph: PlannedGraph
+    weights: list[Kept]
+    constants: list[Value]
+
+
+class Loops:
+    """The Loops of a model.
+
+    Args:
+        parts: what they share with the other parts of the model.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._planned: OrderedDict[Hashable, _Planned] = OrderedDict()
+
+    def run(self, node: Node, values: Mapping[str, Array], constants: Mapping[str, Value]) -> dict[str, Array]:
+        """Return what a Loop makes, by name.
+
+        Args:
+            node: the Loop.
+            values: name → array, of what it reads.
+            constants: the same, of what every run has.
+
+        Raises:
+            PowerlabError: the body cannot be planned or run, or there is no end of rounds.
+        """
+        there = {name: values[name] if name in values else constants[name] for name in _read(node)}
+        planned = self._plan(node, there, {name: constants[name] for name in there if name in constants})
+        body, graph = planned.body, planned.graph
+        limit = _number(there.get(node.input(0)))
+        most = MOST_ROUNDS + 1 if limit is None else max(0, min(limit, MOST_ROUNDS + 1))
+        if (begins := there.get(node.input(1))) is not None and not value_of(begins).all():
+            most = 0
+        states = {
+            state: value_of(there[outer])
+            for (state, made), outer in zip(body.states, node.inputs[2:], strict=True)
+            if state != made
+        }
+        around = {name: values[name] for name in graph.inputs if name in values and name not in states}
+        rows: list[list[Array]] = [[] for _ in body.gathered]
+        done, goes_on = 0, True
+        while goes_on and done < most:
+            ran = graph.rounds(body, {**around, **states}, done, min(_at_once(body, graph), most - done))
+            done, goes_on, states = done + ran.rounds, ran.goes_on, ran.states
+            for kept, more in zip(rows, ran.gathered, strict=True):
+                kept.append(more)
+        if done > MOST_ROUNDS:
+            raise PowerlabError(f"{node} goes on for more than {MOST_ROUNDS} rounds.")
+        last = [
+            value_of(there[outer]) if state == made else states[state]
+            for (state, made), outer in zip(body.states, node.inputs[2:], strict=True)
+        ]
+        stacked = [
+            np.concatenate(kept) if kept else np.empty((0, *graph.outputs[name]), graph.dtypes[name])
+            for kept, name in zip(rows, body.gathered, strict=True)
+        ]
+        return {name: made for name, made in zip(node.outputs, [*last, *stacked], strict=True) if name}
+
+    def poison(self) -> None:
+        """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
+        for planned in self._planned.values():
+            planned.graph.poison()
+
+    def _plan(self, node: Node, there: Mapping[str, Value], constants: Mapping[str, Value]) -> _Planned:
+        key = (
+            node.outputs,
+            tuple((value.shape, value.dtype.str) for value in there.values()),
+            tuple((name, _compared(value)) for name, value in constants.items()),
+        )
+        if key in self._planned:
+            self._planned.move_to_end(key)
+            return self._planned[key]
+        infos = {name: TensorInfo(name, value.shape, value.dtype) for name, value in there.items()}
+        body = one_round(node, infos, constants)
+        assert body is not None  # noqa: S101  it was one where the Loop was left
+        graph, weights = self._parts.plan(body.graph)
+        self._planned[key] = _Planned(body, graph, weights, list(constants.values()))
+        while len(self._planned) > MOST_BODIES:
+            self._planned.popitem(last=False)
+        return self._planned[key]
+
+
+def _at_once(body: Round, graph: PlannedGraph) -> int:
+    elements = sum(math.prod(graph.outputs[name]) for name in body.gathered)
+    return min(_AT_ONCE, max(1, _ROOM_ELEMENTS // max(1, elements)))
+
+
+def _read(node: Node) -> list[str]:
+    return sorted({*filter(None, node.inputs), *node.captured()})
+
+
+def _compared(value: Value) -> Hashable:
+    if isinstance(value, Recipe) or value.size > _COMPARED_ELEMENTS:
+        return id(value)  # of what the plan holds, so no other has it
+    return content(value)
+
+
+def _number(value: Value | None) -> int | None:
+    return None if value is None else int(value_of(value).reshape(-1)[0])
