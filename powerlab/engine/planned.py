@@ -103,9 +103,11 @@ class PlannedGraph:
         tier, threads, slices = planning.tier, planning.threads, planning.slices
         program = prepared.program
         self._plan: Any
+        lanes, steps = tier.vector_width, program.steps
+        alone = [not step.is_cut and work.is_small(lanes) for step, work in zip(steps, prepared.work, strict=True)]
         with memory_errors(prepared.name):
             if slices == 1:
-                self._plan = build_plan(program, tier, pool, keep, lender=lender and lender._plan)
+                self._plan = build_plan(program, tier, pool, keep, alone=alone, lender=lender and lender._plan)
             else:
                 count = len(prepared.inputs)
                 self._plan = SlicedPlan(program, tier, threads, planning.spin_us, slices=slices, inputs=count)

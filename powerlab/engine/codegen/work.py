@@ -27,6 +27,10 @@ _VIEWS = ("Concat", "Expand", "ImagePad", "Pad", "QuantPad", "QuantView", "Resha
 """What is left of these are moves, as many as it takes."""
 
 
+_SMALL_BYTES, _SMALL_FLOPS = 2**10, 2**11
+"""A lane: what takes half a microsecond or less, as a barrier does."""
+
+
 class StepWork(Struct, frozen=True, kw_only=True, gc=False):
     """One step of a plan.
 
@@ -47,6 +51,10 @@ class StepWork(Struct, frozen=True, kw_only=True, gc=False):
     shape: tuple[int, ...]
     flops: int
     bytes_moved: int
+
+    def is_small(self, lanes: int) -> bool:
+        """Say whether one thread is done about as soon as several are that meet at a barrier, with so many lanes."""
+        return self.bytes_moved <= _SMALL_BYTES * lanes and self.flops <= _SMALL_FLOPS * lanes
 
 
 def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:

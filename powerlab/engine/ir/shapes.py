@@ -36,7 +36,7 @@ _NAMING = ("Constant", "Identity")
 MOST_IN_ROUNDS = 2**12
 """Nodes of loops after which a beginning ends: so many that the fixed work of a stage counts little."""
 
-MOST_UNROLLED = 2**11
+MOST_UNROLLED = 2**10
 """Nodes of bodies that stand side by side where rounds could be run one after the other: that loads at once, but a run
 takes longer, as no round knows its number."""
 

@@ -78,6 +78,17 @@ class Step(Struct, frozen=True, eq=False):
     operands: tuple[Operand, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_cut(self) -> bool:
+        """Say whether its work was cut for a number of threads: weights, rounds and scratch may be."""
+        return (
+            self.weights is not None
+            or self.packed is not None
+            or self.scratch is not None
+            or bool(self.parts)
+            or self.settings.get("rounds", 1) > 1
+        )
+
     def tensors(self) -> tuple[Tensor | Operand, ...]:
         """Return every tensor the step touches."""
         views = tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)

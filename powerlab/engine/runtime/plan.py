@@ -34,7 +34,15 @@ def thread_pool(threads: int, spin_us: int) -> Any:
     return native_engine().ThreadPool(threads=threads, spin_ns=spin_us * 1000)
 
 
-def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None, *, lender: Any = None) -> Any:
+def build_plan(
+    program: Program,
+    tier: Tier,
+    pool: Any,
+    keep: Keep | None = None,
+    *,
+    alone: Sequence[bool] = (),
+    lender: Any = None,
+) -> Any:
     """Return the native ``Plan`` of ``program``.
 
     Args:
@@ -42,17 +50,24 @@ def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None
         tier: the kernels to use.
         pool: the threads that run it; plans that share them take turns.
         keep: returns the memory in which constants are kept, for plans that have some in common; None: the plan's own.
+        alone: of each step whether one thread computes it, which needs no barrier; empty: all threads share all.
         lender: a plan that does not run while this one does, whose arena this one uses if it fits; None: its own.
 
     Raises:
         PowerlabError: the arena is larger than the memory there is.
     """
-    (plan,) = build_plans(program, tier, [pool], keep, lender=lender)
+    (plan,) = build_plans(program, tier, [pool], keep, alone=alone, lender=lender)
     return plan
 
 
 def build_plans(
-    program: Program, tier: Tier, pools: Sequence[Any], keep: Keep | None = None, *, lender: Any = None
+    program: Program,
+    tier: Tier,
+    pools: Sequence[Any],
+    keep: Keep | None = None,
+    *,
+    alone: Sequence[bool] = (),
+    lender: Any = None,
 ) -> list[Any]:
     """Return a native plan of ``program`` for each pool, which share its weights: see :func:`build_plan`."""
     native, count = native_engine(), len(pools)
@@ -67,10 +82,10 @@ def build_plans(
     plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats, lender=lender) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images, apart=program.apart > 1)
-    for step in program.steps:
+    for number, step in enumerate(program.steps):
         shared = step if keep is None else _shareable(step, keep)
         for plan in plans:
-            _add(native, plan, arena, shared)
+            _add(native, plan, arena, shared, alone=bool(alone) and alone[number])
     return plans
 
 
@@ -100,7 +115,7 @@ def aligned(values: Floats) -> Floats:
     return aligned[: values.size]
 
 
-def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
+def _add(native: Any, plan: Any, arena: Arena, step: Step, *, alone: bool) -> None:
     layouts = {name: tensor.layout for name in _OPERANDS if (tensor := getattr(step, name)) is not None}
     plan.add(
         family=step.family,
@@ -115,6 +130,7 @@ def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
         parts=[_part(native, plan, part) for part in step.parts],
         operands=[_operand(native, arena, operand) for operand in step.operands],
         packed=_packed(native, arena, step),
+        alone=alone,
     )
 
 

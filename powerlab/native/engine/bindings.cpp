@@ -260,7 +260,7 @@ void bind_plan(nb::module_& module) {
       .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"), nb::arg("apart"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
            nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"), nb::arg("parts"),
-           nb::arg("operands"), nb::arg("packed"))
+           nb::arg("operands"), nb::arg("packed"), nb::arg("alone"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
       .def("repeat", &repeat, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),

@@ -149,7 +149,7 @@ void Plan::loop(std::int64_t steps, std::int64_t images, bool apart) {
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
                Place scratch, int weights, int bias, const std::vector<Part>& parts,
-               const std::vector<Operand>& operands, const PackedWeights& packed) {
+               const std::vector<Operand>& operands, const PackedWeights& packed, bool alone) {
   const Kernel& kernel = find_kernel(table_, family);
   check(step.x, x, false);
   check(step.y, y, false);
@@ -183,7 +183,8 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   step.operands = tensors.get();
   step.operand_count = static_cast<std::int32_t>(operands.size());
   phases_.clear();
-  steps_.push_back({step, &kernel, x, y, out, scratch, label, std::move(kept), std::move(tensors), std::move(places)});
+  steps_.push_back(
+      {step, &kernel, x, y, out, scratch, label, std::move(kept), std::move(tensors), std::move(places), alone});
 }
 
 void Plan::bind(std::span<const float* const> inputs, std::span<float* const> outputs) {
@@ -209,6 +210,13 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
 std::vector<Plan::Phase> Plan::phases_of(std::size_t first, std::size_t last) const {
   std::vector<Phase> phases;
   const auto add = [&](std::size_t step, std::int64_t image) {
+    if (steps_[step].alone && pool_->threads() > 1) {
+      if (phases.empty() || !phases.back().alone || phases.back().image != image) {
+        phases.push_back({static_cast<std::int32_t>(step), 0, image, 0, true});
+      }
+      phases.back().last = static_cast<std::int32_t>(step) + 1;
+      return;
+    }
     for (std::int32_t round = 0; round < std::max(steps_[step].step.rounds, 1); ++round) {
       phases.push_back({static_cast<std::int32_t>(step), round, image});
     }
@@ -248,7 +256,9 @@ void Plan::run_phases(const std::vector<Phase>& phases, std::int64_t times, bool
 }
 
 void Plan::run_share(const Phase& phase, std::int64_t turn, int share) {
-  if (phase.last > 0) {
+  if (phase.alone) {
+    if (share == 0) run_alone(phase);
+  } else if (phase.last > 0) {
     run_images(phase, turn, share);
   } else {
     run_round(static_cast<std::size_t>(phase.step), phase.round, phase.image, share);
@@ -257,7 +267,7 @@ void Plan::run_share(const Phase& phase, std::int64_t turn, int share) {
 
 void Plan::run_round(std::size_t number, std::int32_t round, std::int64_t image, int share) {
   PlannedStep& planned = steps_[number];
-  const bool alone = apart_ && number < looped_;
+  const bool alone = planned.alone || (apart_ && number < looped_);
   Step step = planned.step;
   step.fault = &planned.fault;
   step.x.data += image * planned.x.shift + share * planned.x.share;
@@ -290,6 +300,19 @@ void Plan::run_images(const Phase& phase, std::int64_t turn, int share) {
   }
 }
 
+void Plan::run_alone(const Phase& phase) {
+  std::int64_t before = durations_ns_.empty() ? 0 : now_ns();
+  for (std::int32_t i = phase.step; i < phase.last; ++i) {
+    const auto step = static_cast<std::size_t>(i);
+    for (std::int32_t round = 0; round < std::max(steps_[step].step.rounds, 1); ++round) {
+      run_round(step, round, phase.image, 0);
+    }
+    if (durations_ns_.empty()) continue;
+    const std::int64_t now = now_ns();
+    durations_ns_[step] += now - std::exchange(before, now);
+  }
+}
+
 const Step* Plan::next_of(std::size_t step) const {
   const std::size_t end = std::min(steps_.size(), step + 1 + kLooksAhead);
   for (std::size_t i = step + 1; i < end; ++i) {
@@ -300,6 +323,7 @@ const Step* Plan::next_of(std::size_t step) const {
 
 void Plan::finish(const Phase& phase) {
   const std::int64_t now = now_ns(), took = now - std::exchange(before_ns_, now);
+  if (phase.alone) return;
   if (phase.last == 0) {
     durations_ns_[static_cast<std::size_t>(phase.step)] += took;
     return;

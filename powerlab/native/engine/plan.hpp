@@ -79,9 +79,10 @@ class Plan {
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1: then they may be `packed`. Views in the arena
   // are checked to lie inside it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
+  // Steps `alone` that follow on each other are computed by one thread, which needs no barrier between them.
   void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
            int weights, int bias, const std::vector<Part>& parts = {}, const std::vector<Operand>& operands = {},
-           const PackedWeights& packed = {});
+           const PackedWeights& packed = {}, bool alone = false);
 
   // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
   // Throws std::runtime_error where a step could not compute with the numbers it was given, which it names.
@@ -110,6 +111,7 @@ class Plan {
     std::unique_ptr<Step[]> parts;        // what step.parts points to
     std::unique_ptr<Strided[]> operands;  // what step.operands points to, and where they are
     std::vector<Place> places;
+    bool alone;
     std::int32_t fault = kSound;
   };
 
@@ -119,17 +121,19 @@ class Plan {
   void check(const Strided& tensor, const Place& place) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
   // One round of a step, for one image of those it is run for; or where `last` is not 0, the steps from `step` to
-  // `last - 1` for all images, claimed by threads that go apart.
+  // `last - 1`: for all images, claimed by threads that go apart, or computed by one thread alone.
   struct Phase {
     std::int32_t step, round;
     std::int64_t image;
     std::int32_t last = 0;
+    bool alone = false;
   };
   std::vector<Phase> phases_of(std::size_t first, std::size_t last) const;
   void run_phases(const std::vector<Phase>& phases, std::int64_t times, bool timed);
   void run_share(const Phase& phase, std::int64_t turn, int share);
   void run_round(std::size_t step, std::int32_t round, std::int64_t image, int share);
   void run_images(const Phase& phase, std::int64_t turn, int share);
+  void run_alone(const Phase& phase);
   const Step* next_of(std::size_t step) const;
   void finish(const Phase& phase);
   void check_faults() const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan_group.hpp"
+#include "rounds.hpp"
 #include "tests/test.hpp"
 
 namespace powerlab::engine::test {
@@ -25,7 +26,8 @@ struct Network {
   Placed rows, blocks, sums;
   Plan plan;
 
-  Network(const KernelTable& table, int threads)
+  // Of step i one thread computes all where bit i of `alone` is set.
+  Network(const KernelTable& table, int threads, unsigned alone = 0)
       : rows(2, kChannels, kSize, kSize, 1, 0),
         blocks(2, kChannels, kSize, kSize, table.vector_width, 1),
         sums(2, kChannels, kSize, kSize, table.vector_width, 0),
@@ -41,15 +43,17 @@ struct Network {
     step.high = std::numeric_limits<float>::infinity();
     step.x = rows.view;
     step.out = blocks.view;
-    plan.add("reorder_to_blocks", "in", step, {Place::Space::kInput, 0, 0}, {}, first, {}, -1, -1);
+    plan.add("reorder_to_blocks", "in", step, {Place::Space::kInput, 0, 0}, {}, first, {}, -1, -1, {}, {}, {},
+             (alone & 1) != 0);
     step.x = blocks.view;
     step.out = sums.view;
     step.kernel_h = step.kernel_w = 3;
     step.stride_h = step.stride_w = step.dilation_h = step.dilation_w = step.pad_top = step.pad_left = 1;
-    plan.add("conv_depthwise", "sum", step, first, {}, second, {}, weights, bias);
+    plan.add("conv_depthwise", "sum", step, first, {}, second, {}, weights, bias, {}, {}, {}, (alone & 2) != 0);
     step.x = sums.view;
     step.out = rows.view;
-    plan.add("reorder_to_planes", "out", step, second, {}, {Place::Space::kOutput, 0, 0}, {}, -1, -1);
+    plan.add("reorder_to_planes", "out", step, second, {}, {Place::Space::kOutput, 0, 0}, {}, -1, -1, {}, {}, {},
+             (alone & 4) != 0);
   }
 };
 
@@ -142,6 +146,73 @@ void check_group(const KernelTable& table, std::span<const float* const> inputs,
 
 }  // namespace
 
+// Which steps one thread computes changes no result, and each step has a time.
+void check_alone(const KernelTable& table, std::span<const float* const> inputs, std::span<float* const> outputs,
+                 Placed& out, const reference::Tensor& expected, Report& report) {
+  for (unsigned alone = 1; alone < 8; ++alone) {
+    Network network(table, 2, alone);
+    const std::string name = std::string(table.tier) + " plan, alone " + std::to_string(alone);
+    for (int run = 0; run < 20; ++run) {
+      network.plan.poison();
+      std::fill_n(out.view.data, kElements, 0.0f);
+      network.plan.run(inputs, outputs);
+      report.check(name, error(out, expected), 1e-6);
+    }
+    const std::vector<std::int64_t> took_ns = network.plan.run_timed(inputs, outputs);
+    report.check(name + " in no time", *std::min_element(took_ns.begin(), took_ns.end()) > 0 ? 0 : 1, 0);
+    check_repeated(name, network.plan, inputs, outputs, out, expected, report);
+  }
+}
+
+// Each round adds 1.5 to a state, and the number of the round to another, until a third, which is an input, is reached.
+void check_loop_rounds(const KernelTable& table, Report& report) {
+  const std::string name = std::string(table.tier) + " rounds";
+  Plan plan(table.tier, 2, 64, 1000);
+  const auto one = [](Element element, Place place) {
+    Strided tensor{};
+    tensor.element = element;
+    tensor.rank = 1;
+    tensor.size[0] = tensor.stride[0] = 1;
+    return Plan::Operand{tensor, place};
+  };
+  const auto input = [](int index) { return Place{Place::Space::kInput, 0, index}; };
+  const auto output = [](int index) { return Place{Place::Space::kOutput, 0, index}; };
+  const std::array steps{1.5f};
+  const auto number = one(Element::kInt, input(0)), sum = one(Element::kInt, input(1)),
+             limit = one(Element::kInt, input(4));
+  plan.add("add_strided_f32", "state", {}, {}, {}, {}, {}, -1, -1, {},
+           {one(Element::kFloat, output(0)), one(Element::kFloat, input(2)), one(Element::kFloat, input(3))});
+  plan.add("add_strided_i64", "sum", {}, {}, {}, {}, {}, -1, -1, {}, {one(Element::kInt, output(1)), sum, number});
+  plan.add("less_strided_i64", "goes on", {}, {}, {}, {}, {}, -1, -1, {},
+           {one(Element::kInt, output(2)), number, limit});
+  for (const std::int64_t last : {0, 1, 6, 100}) {
+    const std::int64_t unused = 0, begin = 10;
+    const std::array state{2.0f};
+    const auto floats = [](const std::int64_t& value) { return reinterpret_cast<const float*>(&value); };
+    const std::vector<const float*> inputs{floats(unused), floats(begin), state.data(), steps.data(), floats(last)};
+    std::array<float, 2> states{};
+    std::array<std::int64_t, 2> sums{}, go{};
+    std::vector<float> gathered(8, -1.0f);
+    const std::array<float*, 3> outputs{states.data(), reinterpret_cast<float*>(sums.data()),
+                                        reinterpret_cast<float*>(go.data())};
+    const std::array<std::int64_t, 3> sizes{1, 2, 2};
+    const Rounds rounds{.number = 0,
+                        .goes_on = 2,
+                        .states = {{2, 0}, {1, 1}},
+                        .gathered = {{0, gathered.data()}},
+                        .first = 0,
+                        .most = 8};
+    const std::int64_t done = run_rounds(plan, rounds, inputs, outputs, sizes),
+                       expected = std::min<std::int64_t>(last + 1, 8);
+    const auto half = static_cast<std::size_t>((done - 1) % 2);
+    report.check(name, static_cast<double>(done - expected), 0);
+    report.check(name + " state", states[half] - (2 + 1.5 * static_cast<double>(expected)), 1e-6);
+    report.check(name + " sum", static_cast<double>(sums[half] - (10 + expected * (expected - 1) / 2)), 0);
+    report.check(name + " gathered", gathered[static_cast<std::size_t>(expected - 1)] - states[half], 0);
+    if (expected < 8) report.check(name + " not made", gathered[static_cast<std::size_t>(expected)] + 1, 0);
+  }
+}
+
 void check_allocations(Report& report) {
   const std::int64_t before = allocations();
   if (before < 0) return;
@@ -183,6 +254,8 @@ void check_plan(const KernelTable& table, Report& report) {
     check_runs_allocate_nothing(name, network.plan, inputs, outputs, report);
   }
   check_group(table, inputs, expected, report);
+  check_alone(table, inputs, outputs, out, expected, report);
+  check_loop_rounds(table, report);
 }
 
 }  // namespace powerlab::engine::test
