@@ -103,8 +103,10 @@ class PlannedGraph:
         tier, threads, slices = planning.tier, planning.threads, planning.slices
         program = prepared.program
         self._plan: Any
-        lanes, steps = tier.vector_width, program.steps
-        alone = [not step.is_cut and work.is_small(lanes) for step, work in zip(steps, prepared.work, strict=True)]
+        alone = [
+            not step.is_cut and work.is_small(tier.vector_width, step.weights)
+            for step, work in zip(program.steps, prepared.work, strict=True)
+        ]
         with memory_errors(prepared.name):
             if slices == 1:
                 self._plan = build_plan(program, tier, pool, keep, alone=alone, lender=lender and lender._plan)

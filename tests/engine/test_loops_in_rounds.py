@@ -8,6 +8,7 @@ import pytest
 from engine_models import relative_error, run_ort
 from onnx import TensorProto, helper, numpy_helper
 
+from powerlab.cli.commands.models.file_check import check_model_file
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.ir import shapes
@@ -82,10 +83,10 @@ def cell(*more, goes_on="before"):
     return helper.make_graph(nodes, "body", inputs, [*outputs, info("counted", INT, [])])
 
 
-def recurrent(folder, rounds, body=None):
+def recurrent(folder, rounds, body=None, length="T"):
     """Return a model with the loop; ``rounds`` is a number, or the name of an input."""
     constants = {"w": W, "uu": U, "one": np.int64(1), "none": np.int64(0)}
-    inputs = [info("x", FLOAT, ["T", 2, WIDTH]), info("h0", FLOAT, [2, WIDTH])]
+    inputs = [info("x", FLOAT, [length, 2, WIDTH]), info("h0", FLOAT, [2, WIDTH])]
     if isinstance(rounds, int):
         constants["rounds"] = np.int64(rounds)
     else:
@@ -231,6 +232,14 @@ def test_a_fault_in_a_round_names_its_node(tmp_path):
     with pytest.raises(PowerlabError, match="row"):
         session.run(sequence(5, 6))
     check(session, path, sequence(5, 5))
+
+
+def test_a_model_of_very_many_rounds_runs_and_may_be_uploaded(tmp_path):
+    path = recurrent(tmp_path, 6000, length=6000)
+    assert check_model_file(path) is None
+    check(Session(path, threads=2), path, sequence(6000))
+    with pytest.raises(PowerlabError, match="makes more than 16384 nodes"):
+        Session(path, threads=1, precision="int8w")
 
 
 def test_weights_of_few_bits_have_all_rounds_side_by_side(tmp_path, monkeypatch):

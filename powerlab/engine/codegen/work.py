@@ -17,7 +17,7 @@ from powerlab.engine.ir.statistics import macs
 from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.ops.windows import planes_seen
 from powerlab.engine.program.operand import Operand
-from powerlab.engine.program.program import Step, Tensor
+from powerlab.engine.program.program import Floats, Step, Tensor
 from powerlab.engine.program.storage import FLOAT_BYTES
 
 _CONVOLUTIONS = ("Conv", "FusedConv")
@@ -52,9 +52,15 @@ class StepWork(Struct, frozen=True, kw_only=True, gc=False):
     flops: int
     bytes_moved: int
 
-    def is_small(self, lanes: int) -> bool:
-        """Say whether one thread is done about as soon as several are that meet at a barrier, with so many lanes."""
-        return self.bytes_moved <= _SMALL_BYTES * lanes and self.flops <= _SMALL_FLOPS * lanes
+    def is_small(self, lanes: int, weights: Floats | None) -> bool:
+        """Say whether one thread is done about as soon as several are that meet at a barrier.
+
+        Args:
+            lanes: of a vector.
+            weights: the step's own, of which each is read for two operations or more.
+        """
+        others = self.bytes_moved - (0 if weights is None else weights.nbytes)
+        return others <= _SMALL_BYTES * lanes and self.flops <= _SMALL_FLOPS * lanes
 
 
 def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:

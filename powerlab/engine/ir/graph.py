@@ -59,7 +59,7 @@ class NeedsRunError(PowerlabError):
 
     def named(self, before: str) -> NeedsRunError:
         """Return the error with a sentence that begins with ``before``."""
-        return NeedsRunError(f"{before}{self}", self.tensor)
+        return type(self)(f"{before}{self}", self.tensor)
 
 
 class InRoundsError(NeedsRunError):

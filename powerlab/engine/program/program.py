@@ -80,14 +80,10 @@ class Step(Struct, frozen=True, eq=False):
 
     @property
     def is_cut(self) -> bool:
-        """Say whether its work was cut for a number of threads: weights, rounds and scratch may be."""
-        return (
-            self.weights is not None
-            or self.packed is not None
-            or self.scratch is not None
-            or bool(self.parts)
-            or self.settings.get("rounds", 1) > 1
-        )
+        """Say whether its work was cut for a number of threads: weights of most layers, rounds and scratch may be."""
+        layer = self.weights is not None and self.family != "gemv"
+        cut = layer or self.packed is not None or self.scratch is not None or bool(self.parts)
+        return cut or self.settings.get("rounds", 1) > 1
 
     def tensors(self) -> tuple[Tensor | Operand, ...]:
         """Return every tensor the step touches."""

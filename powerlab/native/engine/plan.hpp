@@ -79,7 +79,8 @@ class Plan {
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1: then they may be `packed`. Views in the arena
   // are checked to lie inside it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
-  // Steps `alone` that follow on each other are computed by one thread, which needs no barrier between them.
+  // Steps `alone` that follow on each other are computed by one thread, which needs no barrier between them: steps
+  // whose work was not cut for a number of threads.
   void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
            int weights, int bias, const std::vector<Part>& parts = {}, const std::vector<Operand>& operands = {},
            const PackedWeights& packed = {}, bool alone = false);

@@ -27,7 +27,7 @@ def check_model_file(path: Path) -> str | None:
     """
     from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.frontend.onnx_reader.external import external_tensor
-    from powerlab.engine.ir.graph import NeedsRunError
+    from powerlab.engine.ir.graph import InRoundsError, NeedsRunError
 
     try:
         with path.open("rb") as file:
@@ -44,7 +44,9 @@ def check_model_file(path: Path) -> str | None:
             "onnx.save(onnx.load(FILE), FILE, save_as_external_data=False)."
         )
     try:
-        load_graph(path, batch_size=1)
+        load_graph(path, batch_size=1, unrolled=False)
+    except InRoundsError:
+        return None
     except PowerlabError as error:
         if isinstance(error, NeedsRunError) and error.tensor is not None:
             return None  # a value decides a shape: planned while it runs
