@@ -83,10 +83,10 @@ def cell(*more, goes_on="before"):
     return helper.make_graph(nodes, "body", inputs, [*outputs, info("counted", INT, [])])
 
 
-def recurrent(folder, rounds, body=None, length="T"):
+def recurrent(folder, rounds, body=None, *, length="T", rows=2):
     """Return a model with the loop; ``rounds`` is a number, or the name of an input."""
     constants = {"w": W, "uu": U, "one": np.int64(1), "none": np.int64(0)}
-    inputs = [info("x", FLOAT, [length, 2, WIDTH]), info("h0", FLOAT, [2, WIDTH])]
+    inputs = [info("x", FLOAT, [length, rows, WIDTH]), info("h0", FLOAT, [rows, WIDTH])]
     if isinstance(rounds, int):
         constants["rounds"] = np.int64(rounds)
     else:
@@ -100,8 +100,8 @@ def recurrent(folder, rounds, body=None, length="T"):
     return saved(folder, nodes, inputs, outputs, constants)
 
 
-def sequence(length, rounds=None):
-    x, h = (RNG.standard_normal(shape, dtype=np.float32) for shape in ((length, 2, WIDTH), (2, WIDTH)))
+def sequence(length, rounds=None, rows=2):
+    x, h = (RNG.standard_normal(shape, dtype=np.float32) for shape in ((length, rows, WIDTH), (rows, WIDTH)))
     return {"x": x, "h0": h} | ({} if rounds is None else {"rounds": np.array(rounds)})
 
 
@@ -235,9 +235,9 @@ def test_a_fault_in_a_round_names_its_node(tmp_path):
 
 
 def test_a_model_of_very_many_rounds_runs_and_may_be_uploaded(tmp_path):
-    path = recurrent(tmp_path, 6000, length=6000)
+    path = recurrent(tmp_path, 6000, length=6000, rows=1)
     assert check_model_file(path) is None
-    check(Session(path, threads=2), path, sequence(6000))
+    check(Session(path, threads=2), path, sequence(6000, rows=1))
     with pytest.raises(PowerlabError, match="makes more than 16384 nodes"):
         Session(path, threads=1, precision="int8w")
 
