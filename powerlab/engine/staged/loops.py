@@ -65,18 +65,14 @@ class Loops:
         there = {name: values[name] if name in values else constants[name] for name in _read(node)}
         planned = self._plan(node, there, {name: constants[name] for name in there if name in constants})
         body, graph = planned.body, planned.graph
-        limit = _number(there.get(node.input(0)))
-        most = MOST_ROUNDS + 1 if limit is None else max(0, min(limit, MOST_ROUNDS + 1))
-        if (begins := there.get(node.input(1))) is not None and not value_of(begins).all():
-            most = 0
         states = {
             state: value_of(there[outer])
-            for (state, made), outer in zip(body.states, node.inputs[2:], strict=True)
-            if state != made
+            for (state, after), outer in zip(body.states, node.inputs[2:], strict=True)
+            if state != after
         }
         around = {name: values[name] for name in graph.inputs if name in values and name not in states}
+        most, done, goes_on = _most_rounds(node, there), 0, True
         rows: list[list[Array]] = [[] for _ in body.gathered]
-        done, goes_on = 0, True
         while goes_on and done < most:
             ran = graph.rounds(body, {**around, **states}, done, min(_at_once(body, graph), most - done))
             done, goes_on, states = done + ran.rounds, ran.goes_on, ran.states
@@ -84,15 +80,15 @@ class Loops:
                 kept.append(more)
         if done > MOST_ROUNDS:
             raise PowerlabError(f"{node} goes on for more than {MOST_ROUNDS} rounds.")
-        last = [
-            value_of(there[outer]) if state == made else states[state]
-            for (state, made), outer in zip(body.states, node.inputs[2:], strict=True)
-        ]
-        stacked = [
-            np.concatenate(kept) if kept else np.empty((0, *graph.outputs[name]), graph.dtypes[name])
-            for kept, name in zip(rows, body.gathered, strict=True)
-        ]
-        return {name: made for name, made in zip(node.outputs, [*last, *stacked], strict=True) if name}
+        made: dict[str, Array] = {}
+        for (state, after), outer, name in zip(body.states, node.inputs[2:], node.outputs, strict=False):
+            if name:
+                made[name] = value_of(there[outer]) if state == after else states[state]
+        for kept, result, name in zip(rows, body.gathered, node.outputs[len(body.states) :], strict=True):
+            if name:
+                shape = (0, *graph.outputs[result])
+                made[name] = np.concatenate(kept) if kept else np.empty(shape, graph.dtypes[result])
+        return made
 
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
@@ -133,5 +129,9 @@ def _compared(value: Value) -> Hashable:
     return content(value)
 
 
-def _number(value: Value | None) -> int | None:
-    return None if value is None else int(value_of(value).reshape(-1)[0])
+def _most_rounds(node: Node, there: Mapping[str, Value]) -> int:
+    """Return how many rounds there may be, one more than are allowed where nothing ends them before."""
+    limit, begins = (there.get(node.input(index)) for index in (0, 1))
+    if begins is not None and not value_of(begins).all():
+        return 0
+    return MOST_ROUNDS + 1 if limit is None else max(0, min(int(value_of(limit).reshape(-1)[0]), MOST_ROUNDS + 1))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
@@ -222,7 +223,7 @@ class StagedModel:
         return Place.at(self._numbers, nodes, constants, there, self._model.outputs)
 
     def _needed_nodes(self) -> tuple[Node, ...]:
-        """Return the nodes that the outputs depend on, in order."""
+        """Return the nodes that the outputs depend on, in order; Loops without outputs that nothing reads."""
         model = self._model
         there = {*self.inputs, *model.constants}
         nodes = sorted_nodes(model.nodes, there)
@@ -232,6 +233,7 @@ class StagedModel:
         kept = []
         for node in reversed(nodes):
             if not needed.isdisjoint(node.outputs):
-                kept.append(node)
+                read = tuple(name if name in needed else "" for name in node.outputs)
+                kept.append(replace(node, outputs=read) if node.op_type == "Loop" else node)
                 needed.update((*node.inputs, *node.captured()))
         return tuple(reversed(kept))
