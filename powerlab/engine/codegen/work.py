@@ -27,7 +27,7 @@ _VIEWS = ("Concat", "Expand", "ImagePad", "Pad", "QuantPad", "QuantView", "Resha
 """What is left of these are moves, as many as it takes."""
 
 
-_SMALL_BYTES, _SMALL_FLOPS = 2**10, 2**11
+_SMALL_BYTES, _SMALL_FLOPS = 2**9, 2**11
 """A lane: what takes half a microsecond or less, as a barrier does."""
 
 
