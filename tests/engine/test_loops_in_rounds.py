@@ -226,6 +226,31 @@ def test_states_that_grow_are_unrolled(tmp_path):
         check(session, path, {"x": RNG.standard_normal((2, 3), dtype=np.float32), "rounds": np.array(rounds)})
 
 
+def test_rounds_with_values_that_a_kernel_must_know_are_unrolled(tmp_path):
+    body = helper.make_graph(
+        [
+            helper.make_node("BatchNormalization", ["x", "h", "h", "h", "ones"], ["y"]),
+            helper.make_node("ReduceMean", ["y"], ["mean"], axes=[0, 2], keepdims=0),
+            helper.make_node("Add", ["mean", "h"], ["next"]),
+            helper.make_node("Identity", ["before"], ["goes_on"]),
+        ],
+        "body",
+        [info("round", INT, []), info("before", BOOL, []), info("h", FLOAT, [3])],
+        [info("goes_on", BOOL, []), info("next", FLOAT, [3])],
+    )
+    nodes = [
+        helper.make_node("Loop", ["rounds", "", "h0"], ["last"], body=body),
+        helper.make_node("Abs", ["last"], ["z"]),
+    ]
+    inputs = [info("x", FLOAT, [2, 3, 4]), info("h0", FLOAT, [3]), info("rounds", INT, [])]
+    path = saved(tmp_path, nodes, inputs, ["z"], {"ones": np.ones(3, np.float32)})
+    session = Session(path, threads=1)
+    for rounds in (3, 2, 3):
+        x, h = RNG.standard_normal((2, 3, 4), dtype=np.float32), RNG.random(3, np.float32)
+        check(session, path, {"x": x, "h0": h, "rounds": np.array(rounds)})
+    assert "rounds" not in [kernel for kernel, _, _ in session.profile({"x": x, "h0": h, "rounds": np.array(2)})]
+
+
 def test_a_fault_in_a_round_names_its_node(tmp_path):
     path = recurrent(tmp_path, "rounds")
     session = Session(path, threads=1)

@@ -190,6 +190,7 @@ def infer_beginning(
     wanted: Collection[str],
     constants: Mapping[str, Value],
     apart: Collection[str] = (),
+    side_by_side: Collection[str] = (),
 ) -> Beginning:
     """Return as much of a network as can be told from shapes and constants.
 
@@ -200,11 +201,12 @@ def infer_beginning(
         wanted: its outputs.
         constants: name -> value; also of inputs whose values decide.
         apart: names of tensors that are read by later stages alone, unless they are inputs.
+        side_by_side: names of results of Loops whose rounds stand side by side, however many there are.
 
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    found = _Inference(nodes, inputs, constants, wanted, unrolled=False)
+    found = _Inference(nodes, inputs, constants, wanted, unrolled=False, side_by_side=side_by_side)
     given = {info.name for info in inputs}
     left: list[Node] = []
     missing = set(apart) - given - constants.keys()
@@ -282,8 +284,9 @@ class _Inference:
         taken: Iterable[str] = (),
         *,
         unrolled: bool = True,
+        side_by_side: Collection[str] = (),
     ) -> None:
-        self._unrolled = unrolled
+        self._unrolled, self._side_by_side = unrolled, side_by_side
         self.nodes: list[Node] = []
         self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
@@ -398,6 +401,8 @@ class _Inference:
 
         node, body = view.node, view.node.attributes.get("body")
         if "rounds" in node.attributes or not isinstance(body, Subgraph):
+            return False
+        if any(name in self._side_by_side for name in node.outputs if name):
             return False
         told = [not view.has(index) or view.is_known(index) for index in range(len(node.inputs))]
         if all(told):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Recipe, Value, content, value_of
-from powerlab.engine.ir.graph import Array, Node, TensorInfo
+from powerlab.engine.ir.graph import Array, NeedsRunError, Node, TensorInfo
 from powerlab.engine.ir.rounds import Round, one_round
 from powerlab.engine.planned import PlannedGraph
 from powerlab.engine.staged.parts import Parts
@@ -31,6 +31,18 @@ _ROOM_ELEMENTS = 2**24
 
 _COMPARED_ELEMENTS = 2**12
 """Constants up to this size are compared by what they hold; larger ones are weights, and the same ones every time."""
+
+
+class SideBySideError(Exception):
+    """The rounds of a Loop cannot be planned as one: a kernel must know values that each has of its own.
+
+    Attributes:
+        node: the Loop.
+    """
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(str(node))
+        self.node = node
 
 
 class _Planned(Struct, frozen=True, eq=False):
@@ -60,7 +72,8 @@ class Loops:
             constants: the same, of what every run has.
 
         Raises:
-            PowerlabError: the body cannot be planned or run, or there is no end of rounds.
+            SideBySideError: the rounds cannot be planned as one.
+            PowerlabError: the body cannot be run, or there is no end of rounds.
         """
         there = {name: values[name] if name in values else constants[name] for name in _read(node)}
         planned = self._plan(node, there, {name: constants[name] for name in there if name in constants})
@@ -107,7 +120,10 @@ class Loops:
         infos = {name: TensorInfo(name, value.shape, value.dtype) for name, value in there.items()}
         body = one_round(node, infos, constants)
         assert body is not None  # noqa: S101  it was one where the Loop was left
-        graph, weights = self._parts.plan(body.graph)
+        try:
+            graph, weights = self._parts.plan(body.graph)
+        except NeedsRunError:
+            raise SideBySideError(node) from None
         self._planned[key] = _Planned(body, graph, weights, list(constants.values()))
         while len(self._planned) > MOST_BODIES:
             self._planned.popitem(last=False)

@@ -28,7 +28,7 @@ from powerlab.engine.ir.open_model import OpenModel
 from powerlab.engine.ir.shapes import infer_beginning, sorted_nodes
 from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
 from powerlab.engine.runtime.outside_types import to_engine, to_model
-from powerlab.engine.staged.loops import Loops
+from powerlab.engine.staged.loops import Loops, SideBySideError
 from powerlab.engine.staged.parts import Parts
 from powerlab.engine.staged.place import Place
 from powerlab.engine.staged.shelf import Kept, Shelf
@@ -90,6 +90,7 @@ class StagedModel:
         self._latest: list[tuple[str, str, int]] = []
         self._deciding: set[str] = set()
         self._apart: set[str] = set()
+        self._side_by_side: set[str] = set()
         self._turn = threading.Lock()
         self._first = self._place(self._needed_nodes(), model.constants, set(self.inputs))
 
@@ -120,27 +121,36 @@ class StagedModel:
             info.name: to_engine(np.asarray(given[info.name]), info.dtype) for info in self._model.inputs
         }
         with self._turn:
-            steps: list[tuple[str, str, int]] = []
-            place = self._first
-            while place.by_values or place.left:
-                steps += place.compute(values, self._loops.run)
-                values = {name: values[name] for name in place.live}
-                if not place.left:
-                    break
-                stage = self._stage(place, values)
-                if stage.planned is not None:
-                    read = {name: values[name] for name in stage.planned.inputs}
-                    if timed:
-                        made, taken = stage.planned.timed(read)
-                        steps += taken
-                    else:
-                        made = stage.planned.run(read)
-                    values |= made
-                place = stage.after
-            outputs = {name: self._output(name, values, place) for name in self._model.outputs}
-            self._latest = steps
-            self.outputs = {name: value.shape for name, value in outputs.items()}
-            self.dtypes |= {name: value.dtype for name, value in outputs.items()}
+            while True:
+                try:
+                    return self._all_stages(dict(values), timed=timed)
+                except SideBySideError as error:
+                    self._side_by_side.update(error.node.outputs)
+                    self._stages.clear()
+
+    def _all_stages(self, values: dict[str, Array], *, timed: bool) -> dict[str, NDArray[Any]]:
+        """Run from the first place on, with the values of the inputs."""
+        steps: list[tuple[str, str, int]] = []
+        place = self._first
+        while place.by_values or place.left:
+            steps += place.compute(values, self._loops.run)
+            values = {name: values[name] for name in place.live}
+            if not place.left:
+                break
+            stage = self._stage(place, values)
+            if stage.planned is not None:
+                read = {name: values[name] for name in stage.planned.inputs}
+                if timed:
+                    made, taken = stage.planned.timed(read)
+                    steps += taken
+                else:
+                    made = stage.planned.run(read)
+                values |= made
+            place = stage.after
+        outputs = {name: self._output(name, values, place) for name in self._model.outputs}
+        self._latest = steps
+        self.outputs = {name: value.shape for name, value in outputs.items()}
+        self.dtypes |= {name: value.dtype for name, value in outputs.items()}
         return outputs
 
     def _output(self, name: str, values: Mapping[str, Array], place: Place) -> NDArray[Any]:
@@ -184,6 +194,7 @@ class StagedModel:
                 wanted=self._model.outputs,
                 constants={**place.constants, **{name: value.copy() for name, value in fixed.items()}},
                 apart=self._apart,
+                side_by_side=self._side_by_side,
             )
             if begun.deciding or not begun.apart <= self._apart:
                 self._deciding |= begun.deciding
