@@ -251,6 +251,31 @@ def test_rounds_with_values_that_a_kernel_must_know_are_unrolled(tmp_path):
     assert "rounds" not in [kernel for kernel, _, _ in session.profile({"x": x, "h0": h, "rounds": np.array(2)})]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("backwards", [[0, 0], [1, 0], [1, 1]])
+def test_a_long_scan_is_run_in_rounds(tmp_path, axis, backwards):
+    body = helper.make_graph(
+        [
+            helper.make_node("Mul", ["state", "half"], ["less"]),
+            helper.make_node("Add", ["less", "element"], ["next"]),
+            helper.make_node("Mul", ["next", "next"], ["row"]),
+        ],
+        "body",
+        [info("state"), info("element")],
+        [info("next"), info("row")],
+        [numpy_helper.from_array(np.float32(0.5), "half")],
+    )
+    settings = {"scan_input_axes": [axis], "scan_output_axes": [axis]}
+    settings |= {"scan_input_directions": backwards[:1], "scan_output_directions": backwards[1:]}
+    nodes = [helper.make_node("Scan", ["start", "x"], ["y", "rows"], body=body, num_scan_inputs=1, **settings)]
+    shape = [300, 3] if axis == 0 else [3, 300]
+    path = saved(tmp_path, nodes, [info("start", FLOAT, [3]), info("x", FLOAT, shape)], ["y", "rows"])
+    session = Session(path, threads=2)
+    inputs = {"start": np.float32([1, 2, 3]), "x": RNG.standard_normal(shape, dtype=np.float32)}
+    check(session, path, inputs)
+    assert "rounds" in [kernel for kernel, _, _ in session.profile(inputs)]
+
+
 def test_a_fault_in_a_round_names_its_node(tmp_path):
     path = recurrent(tmp_path, "rounds")
     session = Session(path, threads=1)

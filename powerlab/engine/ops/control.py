@@ -8,7 +8,7 @@ Source: https://onnx.ai/onnx/operators/onnx__If.html, onnx__Loop.html and onnx__
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -126,9 +126,7 @@ def _once_for_all_rounds(
     own = {*body.inputs, *body.made(), *body.constants}
     names = {}
     for name in (*body.constants, *(output for node in shared for output in node.outputs if output)):
-        names[name] = fresh(f"{where}/{name}")
-        while names[name] in own:  # which would hide it from the body
-            names[name] = fresh(names[name])
+        names[name] = _unlike(own, fresh(f"{where}/{name}"), fresh)
     constants = {names[name]: value for name, value in body.constants.items()}
     return (
         tuple(node.renamed(names, f"{where}/{node.name}"[:160]) for node in shared),
@@ -160,20 +158,20 @@ def _results(
             continue
         if not names:
             view.fail("gathers what rounds make, but does none")
-        nodes.extend(_stacked(node, fresh, output, names, 0))
+        nodes.extend(_stacked(node, fresh, output, names))
     return tuple(nodes)
 
 
-def _stacked(node: Node, fresh: Fresh, output: str, names: Sequence[str], axis: int) -> Iterator[Node]:
-    """Yield the nodes that put what the rounds made side by side, along a new axis."""
+def _stacked(node: Node, fresh: Fresh, output: str, names: Sequence[str]) -> Iterator[Node]:
+    """Yield the nodes that put what the rounds made side by side, along a new first axis."""
     rows = tuple(fresh(f"{output}/{index}") for index in range(len(names)))
     for name, row in zip(names, rows, strict=True):
-        yield Node("Unsqueeze", f"{_where(node)}/{row}", (name,), (row,), {"axes": (axis,)})
-    yield Node("Concat", f"{_where(node)}/{output}", rows, (output,), {"axis": axis})
+        yield Node("Unsqueeze", f"{_where(node)}/{row}", (name,), (row,), {"axes": (0,)})
+    yield Node("Concat", f"{_where(node)}/{output}", rows, (output,), {"axis": 0})
 
 
 def _scan(view: NodeView, fresh: Fresh) -> Inlined:
-    """Return every round: shapes alone say how many there are."""
+    """Return a Loop of as many rounds as shapes say, which takes its part of each scanned input."""
     node, body = view.node, _body(view, "body")
     if view.integer("batched", 0):
         return _scan_of_each_image(view, fresh)
@@ -185,34 +183,57 @@ def _scan(view: NodeView, fresh: Fresh) -> Inlined:
     if len(node.outputs) != len(body.outputs):
         view.fail(f"has {len(node.outputs)} outputs, but its body makes {len(body.outputs)}")
     axes, rounds = _scanned_axes(view, states, scanned)
+    where, own = _where(node), {*body.inputs, *body.made(), *body.constants, *body.captured()}
+    number, goes_on, place, count, last = (
+        _unlike(own, fresh(f"{where}/{name}"), fresh) for name in ("number", "goes_on", "place", "rounds", "last")
+    )
+    constants: dict[str, Value] = {count: np.asarray(rounds, np.int64), last: np.asarray(rounds - 1, np.int64)}
+    parts = [Node("Sub", place, (last, number), (place,))]
     backwards = _of_each(view, "scan_input_directions", scanned)
-    kept = {name: fresh(f"{_where(node)}/{name}") for name in body.constants}
-    constants: dict[str, Value] = {kept[name]: value for name, value in body.constants.items()}
-    if (len(body.nodes) + scanned) * rounds > MAX_INLINED_NODES:
-        view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model with fewer rounds")
-    nodes: list[Node] = []
-    carried = list(node.inputs[:states])
-    gathered: list[list[str]] = [[] for _ in range(gathers)]
-    for done in range(rounds):
-        where = f"{_where(node)}/{done}"
-        names = {**kept, **dict(zip(body.inputs, carried, strict=False))}
-        for source, inner, axis, back in zip(node.inputs[states:], body.inputs[states:], axes, backwards, strict=True):
-            names[inner], place = fresh(f"{where}/{inner}"), fresh(f"{where}/{inner}/place")
-            constants[place] = np.asarray(rounds - 1 - done if back else done, np.int64)
-            nodes.append(Node("Gather", names[inner], (source, place), (names[inner],), {"axis": axis}))
-        names.update({name: fresh(f"{where}/{name}") for name in sorted(body.made())})
-        nodes.extend(body.renamed(names, where))
-        made = [names.get(name, name) for name in body.outputs]
-        carried = made[:states]
-        for rows, name in zip(gathered, made[states:], strict=True):
-            rows.append(name)
-    nodes.extend(_handed_on(node, carried, node.outputs[:states]))
+    for source, inner, axis, back in zip(node.inputs[states:], body.inputs[states:], axes, backwards, strict=True):
+        parts.append(Node("Gather", inner, (source, place if back else number), (inner,), {"axis": axis}))
+    step = Subgraph(
+        nodes=(*parts, *body.nodes),
+        inputs=(number, goes_on, *body.inputs[:states]),
+        outputs=(goes_on, *body.outputs),
+        constants=body.constants,
+    )
+    stacked = tuple(name and fresh(f"{name}/stacked") for name in node.outputs[states:])
+    inputs, outputs = (count, "", *node.inputs[:states]), (*node.outputs[:states], *stacked)
+    nodes = [Node("Loop", node.name, inputs, outputs, {"body": step})]
     out_axes = view.integers("scan_output_axes", (0,) * gathers)
     out_backwards = _of_each(view, "scan_output_directions", gathers)
-    for output, rows, axis, back in zip(node.outputs[states:], gathered, out_axes, out_backwards, strict=True):
+    for output, name, axis, back in zip(node.outputs[states:], stacked, out_axes, out_backwards, strict=True):
         if output:
-            nodes.extend(_stacked(node, fresh, output, rows[::-1] if back else rows, axis))
+            turned = fresh(f"{output}/backwards") if back else name
+            if back:
+                constants.update({f"{turned}/{key}": np.asarray([at], np.int64) for key, at in _BACKWARDS.items()})
+                keys = (f"{turned}/{key}" for key in _BACKWARDS)
+                nodes.append(Node("Slice", turned, (name, *keys), (turned,)))
+            nodes.extend(_along(turned, output, axis, fresh))
     return Inlined(tuple(nodes), constants)
+
+
+_BACKWARDS = {"starts": -1, "ends": np.iinfo(np.int64).min, "axes": 0, "steps": -1}
+"""The inputs of a Slice that begins with the last row."""
+
+
+def _along(rows: str, output: str, axis: int, fresh: Fresh) -> list[Node]:
+    """Return the nodes that make a tensor whose first axis is another one."""
+    if axis == 0:
+        return [Node("Identity", output, (rows,), (output,))]
+    each = fresh(f"{output}/each")
+    return [
+        Node("SplitToSequence", each, (rows,), (each,), {"axis": 0, "keepdims": 0}),
+        Node("ConcatFromSequence", output, (each,), (output,), {"axis": axis, "new_axis": 1}),
+    ]
+
+
+def _unlike(own: Collection[str], name: str, fresh: Fresh) -> str:
+    """Return a name that the body does not have either, which would hide it."""
+    while name in own:
+        name = fresh(name)
+    return name
 
 
 def _scan_of_each_image(view: NodeView, fresh: Fresh) -> Inlined:
@@ -242,7 +263,7 @@ def _scan_of_each_image(view: NodeView, fresh: Fresh) -> Inlined:
             if output:
                 made[output].append(part)
     for output, parts_made in made.items():
-        nodes.extend(_stacked(node, fresh, output, parts_made, 0))
+        nodes.extend(_stacked(node, fresh, output, parts_made))
     return Inlined(tuple(nodes), constants)
 
 

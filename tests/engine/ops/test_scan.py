@@ -1,4 +1,4 @@
-"""Scan stands for the nodes of all its rounds; judged by ONNX Runtime."""
+"""Scan is a Loop that takes a part of its inputs in each round; judged by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def test_opset_8_scans_each_element_of_a_batch():
     ],
 )
 def test_what_cannot_be_scanned_is_one_sentence(attributes, sentence):
-    with pytest.raises(PowerlabError, match=f"Scan node 'n' .*({sentence})"):
+    with pytest.raises(PowerlabError, match=f"(Scan|Loop) node 'n' .*({sentence})"):
         load_bytes(scan_bytes(**attributes))
