@@ -24,7 +24,10 @@ MOST_ROUNDS = 2**20
 """More than the steps of any recording; a file must not decide that a run never ends."""
 
 _AT_ONCE = 2**12
-"""Rounds that are run before the interpreter may be interrupted."""
+"""Rounds that are run before the interpreter may be interrupted, at most."""
+
+_STEPS_AT_ONCE = 2**17
+"""Steps of them."""
 
 _ROOM_ELEMENTS = 2**24
 """What may be gathered of them."""
@@ -132,7 +135,7 @@ class Loops:
 
 def _at_once(body: Round, graph: PlannedGraph) -> int:
     elements = sum(math.prod(graph.outputs[name]) for name in body.gathered)
-    return min(_AT_ONCE, max(1, _ROOM_ELEMENTS // max(1, elements)))
+    return max(1, min(_AT_ONCE, _STEPS_AT_ONCE // max(1, len(graph.work)), _ROOM_ELEMENTS // max(1, elements)))
 
 
 def _read(node: Node) -> list[str]:
