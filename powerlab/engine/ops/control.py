@@ -99,10 +99,10 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
     if rounds.done >= MAX_INLINED_NODES:
         view.fail(f"goes on for more than {MAX_INLINED_NODES} rounds")
     where = f"{_where(node)}/{rounds.done}"
-    before: tuple[Node, ...] = ()
+    shared: tuple[Node, ...] = ()
     constants: dict[str, Value] = {}
     if rounds.done == 0:
-        before, constants, body = _once_for_all_rounds(body, _where(node), fresh)
+        shared, constants, body = _once_for_all_rounds(body, _where(node), fresh)
     counter, condition = fresh(f"{where}/round"), fresh(f"{where}/condition")
     constants[counter], constants[condition] = np.asarray(rounds.done, np.int64), np.asarray(True)
     names = dict(zip(body.inputs, (counter, condition, *carried), strict=True))
@@ -115,7 +115,7 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
         inputs=(node.inputs[0], goes_on if view.has(1) else "", *made[: len(carried)]),
         attributes={"body": body, "rounds": _Rounds(rounds.done + 1, gathered)},
     )
-    return Inlined((*before, *body.renamed(names, where), again), constants)
+    return Inlined((*shared, *body.renamed(names, where), again), constants)
 
 
 def _once_for_all_rounds(
@@ -188,14 +188,15 @@ def _scan(view: NodeView, fresh: Fresh) -> Inlined:
         _unlike(own, fresh(f"{where}/{name}"), fresh) for name in ("number", "goes_on", "place", "rounds", "last")
     )
     constants: dict[str, Value] = {count: np.asarray(rounds, np.int64), last: np.asarray(rounds - 1, np.int64)}
+    names = {inner: _unlike(own, fresh(f"{where}/{inner}"), fresh) for inner in body.inputs[states:]}
     parts = [Node("Sub", place, (last, number), (place,))]
     backwards = _of_each(view, "scan_input_directions", scanned)
-    for source, inner, axis, back in zip(node.inputs[states:], body.inputs[states:], axes, backwards, strict=True):
-        parts.append(Node("Gather", inner, (source, place if back else number), (inner,), {"axis": axis}))
+    for source, part, axis, back in zip(node.inputs[states:], names.values(), axes, backwards, strict=True):
+        parts.append(Node("Gather", part, (source, place if back else number), (part,), {"axis": axis}))
     step = Subgraph(
-        nodes=(*parts, *body.nodes),
+        nodes=(*parts, *(one.renamed(names, one.name) for one in body.nodes)),
         inputs=(number, goes_on, *body.inputs[:states]),
-        outputs=(goes_on, *body.outputs),
+        outputs=(goes_on, *(names.get(name, name) for name in body.outputs)),
         constants=body.constants,
     )
     stacked = tuple(name and fresh(f"{name}/stacked") for name in node.outputs[states:])

@@ -20,16 +20,16 @@ def info(name):
     return helper.make_tensor_value_info(name, FLOAT, None)
 
 
-def scan_bytes(*, inputs=None, opset=17, outputs=("y", "rows"), names=("start", "x"), **attributes):
+def scan_bytes(*, inputs=None, opset=17, outputs=("y", "rows"), names=("start", "x"), element="element", **attributes):
     """A running state: it is halved and an element added in each round; the rows are its squares."""
     body = helper.make_graph(
         [
             helper.make_node("Mul", ["state", "half"], ["less"]),
-            helper.make_node("Add", ["less", "element"], ["next"]),
+            helper.make_node("Add", ["less", element], ["next"]),
             helper.make_node("Mul", ["next", "next"], ["row"]),
         ],
         "body",
-        [info("state"), info("element")],
+        [info("state"), info(element)],
         [info("next"), info("row")],
         [numpy_helper.from_array(np.float32(0.5), "half")],
     )
@@ -62,6 +62,12 @@ def test_any_axis_is_scanned_and_stacked(axis):
     start = START if axis == 0 else START[:1].repeat(4)
     inputs = {"start": start, "x": X}
     check(scan_bytes(inputs=inputs, scan_input_axes=[axis], scan_output_axes=[axis]), inputs)
+
+
+def test_the_body_may_call_its_part_as_the_whole_is_called():
+    inputs = {"start": START, "x": X}
+    found = Session(optimise(load_bytes(scan_bytes(element="x"))), threads=1).run(inputs)
+    assert relative_error(found, run_ort(scan_bytes(), inputs)) < 1e-6
 
 
 def test_an_output_that_nobody_reads_needs_no_name():
