@@ -71,8 +71,8 @@ class Session:
         device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows (:mod:`powerlab.engine.gpu`), where threads
             are no choice and nothing is left to the processor: what is not supported there is refused.
 
-    Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
-    runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
+    Where the model leaves a shape open, or a value that only a run gives decides one, or a Loop has many rounds, it is
+    planned in stages when it runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
 
     Attributes:
         tier: the instruction set in use, such as ``avx512``; ``vulkan`` on a GPU.
@@ -209,7 +209,9 @@ class Session:
         """
         if not isinstance(self._model, StagedModel):
             return self._model
-        raise PowerlabError("only a run tells the shapes of this model, so there is no plan of it to look at.")
+        raise PowerlabError(
+            "only a run tells the shapes of this model, or how long its loops are, so there is no plan of it to look at."
+        )
 
 
 class _Asked(Struct, frozen=True):
