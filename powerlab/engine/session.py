@@ -210,7 +210,7 @@ class Session:
         if not isinstance(self._model, StagedModel):
             return self._model
         raise PowerlabError(
-            "only a run tells the shapes of this model, or how long its loops are, so there is no plan of it to look at."
+            "only a run tells the shapes of this model, or how long loops are, so there is no plan of it to look at."
         )
 
 
