@@ -156,7 +156,7 @@ class PlannedGraph:
                 inputs=self._checked({**inputs, body.number: np.asarray(first, np.int64)}),
                 outputs=outputs,
                 number=names.index(body.number),
-                goes_on=places.index(body.goes_on),
+                goes_on=places.index(body.goes_on) if body.goes_on else -1,
                 states=[(names.index(state), places.index(made)) for state, made in changing],
                 gathered=[(places.index(name), memory) for name, memory in zip(body.gathered, rows, strict=True)],
                 first=first,
@@ -171,7 +171,8 @@ class PlannedGraph:
             self._returned(name, memory[: done * floats[name]], done)
             for name, memory in zip(body.gathered, rows, strict=True)
         ]
-        return Ran(done, bool(self._returned(body.goes_on, last[body.goes_on]).all()), states, gathered)
+        goes_on = not body.goes_on or bool(self._returned(body.goes_on, last[body.goes_on]).all())
+        return Ran(done, goes_on, states, gathered)
 
     def steps(self) -> list[tuple[str, str]]:
         """Return kernel and node of every step of the plan, in the order they run."""

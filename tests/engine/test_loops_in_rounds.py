@@ -85,7 +85,7 @@ def cell(*more, goes_on="before"):
 
 def recurrent(folder, rounds, body=None, *, length="T", rows=2):
     """Return a model with the loop; ``rounds`` is a number, or the name of an input."""
-    constants = {"w": W, "uu": U, "one": np.int64(1), "none": np.int64(0)}
+    constants = {"w": W, "uu": U, "one": np.int64(1), "none": np.int64(0), "yes": np.array(True)}
     inputs = [info("x", FLOAT, [length, rows, WIDTH]), info("h0", FLOAT, [rows, WIDTH])]
     if isinstance(rounds, int):
         constants["rounds"] = np.int64(rounds)
@@ -93,7 +93,7 @@ def recurrent(folder, rounds, body=None, *, length="T", rows=2):
         inputs.append(info("rounds", INT, []))
     made = ["last", "u", "counted", "all", "counts"]
     nodes = [
-        helper.make_node("Loop", ["rounds", "", "h0", "uu", "none"], made, body=body or cell()),
+        helper.make_node("Loop", ["rounds", "yes", "h0", "uu", "none"], made, body=body or cell()),
         helper.make_node("Relu", ["all"], ["y"]),
     ]
     outputs = ["last", "u", info("counted", INT, []), "y", info("counts", INT)]
@@ -156,6 +156,22 @@ def test_rounds_end_when_the_body_says_so(tmp_path, planned):
     for limit in (2.0, -2.0, 0.8, 0.9):
         check(session, path, {**sequence(30, 30), "limit": np.array(limit, np.float32)})
     assert len(planned) <= 2 + 3  # the body once; what reads the result for each number of rounds
+
+
+@pytest.mark.parametrize("unrolled", [0, 10**6])
+def test_without_a_condition_to_begin_with_the_body_ends_nothing(tmp_path, monkeypatch, unrolled):
+    monkeypatch.setattr(shapes, "MOST_UNROLLED", unrolled)
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["h", "h"], ["next"]), helper.make_node("Less", ["round", "one"], ["goes_on"])],
+        "body",
+        [info("round", INT, []), info("before", BOOL, []), info("h")],
+        [info("goes_on", BOOL, []), info("next")],
+    )
+    nodes = [helper.make_node("Loop", ["rounds", "", "x"], ["y"], body=body)]
+    constants = {"rounds": np.int64(5), "one": np.int64(1)}
+    path = saved(tmp_path, nodes, [info("x", FLOAT, [2])], ["y"], constants)
+    found = Session(path, threads=1).run({"x": np.float32([1.1, 0.9])})  # ONNX Runtime ends, against the standard
+    np.testing.assert_allclose(found["y"], np.float32([1.1, 0.9]) ** 32, rtol=1e-4)
 
 
 def test_more_rounds_than_are_run_at_once(tmp_path, monkeypatch):

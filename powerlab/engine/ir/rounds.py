@@ -22,7 +22,8 @@ class Round(Struct, frozen=True):
     Attributes:
         graph: its inputs are the number of the round and the tensors that change, and those around the Loop.
         number: the input that is the number of the round.
-        goes_on: the output that says whether there is another round.
+        goes_on: the output that says whether there is another round; empty: what the body says is ignored, as ONNX has
+            it where a Loop begins without a condition.
         states: for each tensor that is carried the input, and the output that is this input in the next round; the same
             name where no round changes it, which is then that of the tensor around the Loop.
         gathered: the outputs of which each round's is kept.
@@ -68,15 +69,18 @@ def one_round(node: Node, tensors: Mapping[str, TensorInfo], constants: Mapping[
         (names.get(state, state), names.get(made, made)) for state, made in zip(states, results[1:], strict=False)
     )
     gathered = tuple(names.get(name, name) for name in results[1 + len(carried) :])
-    wanted = (body.outputs[0], *(made for state, made in pairs if state != made), *gathered)
+    says = body.outputs[0] if node.input(1) else ""
+    wanted = (says, *(made for state, made in pairs if state != made), *gathered)
     try:
-        graph = infer(node.name, body.renamed(names, node.name), inputs, tuple(dict.fromkeys(wanted)), known)
+        graph = infer(
+            node.name, body.renamed(names, node.name), inputs, tuple(dict.fromkeys(filter(None, wanted))), known
+        )
     except NeedsRunError:
         return None
     shapes = {info.name: (info.shape, info.dtype) for info in (*graph.inputs, *graph.outputs)}
     if any(shapes[state] != shapes[made] for state, made in pairs if state != made):
         return None
-    return Round(graph, number, body.outputs[0], pairs, gathered)
+    return Round(graph, number, says, pairs, gathered)
 
 
 def _sources(body: Subgraph) -> dict[str, str]:

@@ -16,8 +16,8 @@ std::int64_t run_rounds(Plan& plan, const Rounds& rounds, std::vector<const floa
       const auto index = static_cast<std::size_t>(output);
       std::memcpy(rows + done * floats[index], made[index], static_cast<std::size_t>(floats[index]) * sizeof(float));
     }
-    std::int64_t goes_on = 0;
-    std::memcpy(&goes_on, made[static_cast<std::size_t>(rounds.goes_on)], sizeof goes_on);
+    std::int64_t goes_on = 1;
+    if (rounds.goes_on >= 0) std::memcpy(&goes_on, made[static_cast<std::size_t>(rounds.goes_on)], sizeof goes_on);
     ++done;
     ++number;
     if (goes_on == 0) return done;

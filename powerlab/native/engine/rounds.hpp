@@ -18,7 +18,7 @@ struct Rounds {
   };
 
   int number;                               // the input that is the number of the round, an integer
-  int goes_on;                              // the output that is 0 after the last round
+  int goes_on;                              // the output that is 0 after the last round; below 0: none is
   std::vector<std::pair<int, int>> states;  // inputs, and the outputs that they are in the next round
   std::vector<Gathered> gathered;
   std::int64_t first, most;  // the number of the first round, and how many there may be

@@ -210,6 +210,9 @@ void check_loop_rounds(const KernelTable& table, Report& report) {
     report.check(name + " sum", static_cast<double>(sums[half] - (10 + expected * (expected - 1) / 2)), 0);
     report.check(name + " gathered", gathered[static_cast<std::size_t>(expected - 1)] - states[half], 0);
     if (expected < 8) report.check(name + " not made", gathered[static_cast<std::size_t>(expected)] + 1, 0);
+    Rounds endless = rounds;
+    endless.goes_on = -1;
+    report.check(name + " that nothing ends", run_rounds(plan, endless, inputs, outputs, sizes) == 8 ? 0 : 1, 0);
   }
 }
 
