@@ -58,6 +58,7 @@ from powerlab.engine.passes.quantized.bytes import compute_in_bytes
 from powerlab.engine.passes.quantized.fake_quantization import round_as_floats
 from powerlab.engine.passes.quantized.lookups import look_up_functions
 from powerlab.engine.passes.quantized.moved_channels import move_bytes
+from powerlab.engine.passes.quantized.moved_numbers import see_moves_of_floats
 from powerlab.engine.passes.quantized.moved_pixels import move_pixels_as_bytes
 from powerlab.engine.passes.quantized.repeated_rounding import drop_repeated_rounding
 from powerlab.engine.passes.quantized.row_images import see_rows_as_images
@@ -79,6 +80,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_rotary,
     expand_training,
     fold_constants,
+    see_moves_of_floats,
     sign_weights,
     flatten_rows,
     see_rows_as_images,
