@@ -122,6 +122,21 @@ PICTURES = {
         ["Identity kept.kept -> kept", "Mul x,y.floats -> y"],
     ),
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "see_moves_of_floats": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "Transpose k -> t",
+            "DequantizeLinear t,two,byte -> y",
+        ],
+        "y",
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> k.floats",
+            "Transpose k.floats -> t.floats",
+            "QuantizeLinear t.floats,two,byte -> t",
+            "DequantizeLinear t,two,byte -> y",
+        ],
+    ),
     "sign_weights": (
         ["DequantizeLinear unsigned,two,byte -> d", "Conv x,d -> y"],
         "y",
