@@ -298,7 +298,7 @@ def test_values_a_channel_keep_their_places(channels, width):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_weights_of_all_steps_are_made(threads: int) -> None:
-    packed = PackedWeights(threads)
+    packed = PackedWeights(threads, 0)
     for step in range(20):
         packed.add(step, recipe(lambda step=step: np.full(100 - step, step, np.float32), 100 - step))
     made = packed.finish()
@@ -310,7 +310,7 @@ def test_weights_that_cannot_be_read_are_an_error(threads: int) -> None:
     def fail() -> Floats:
         raise PowerlabError("the file is gone.")
 
-    packed = PackedWeights(threads)
+    packed = PackedWeights(threads, 0)
     packed.add(0, recipe(lambda: np.zeros(8, np.float32), 8))
     packed.add(1, recipe(fail, 8))
     with pytest.raises(PowerlabError, match="the file is gone"):

@@ -48,7 +48,7 @@ from powerlab.engine.program.operand import (
 )
 from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
-from powerlab.engine.runtime.memory import ALWAYS_THERE_BYTES, available_bytes, value_bytes
+from powerlab.engine.runtime.memory import ALWAYS_THERE_BYTES, available_bytes, value_bytes, weight_bytes
 from powerlab.engine.target.machine import Machine
 
 Chosen = tuple[ConvShape, Choice]
@@ -105,7 +105,7 @@ class Builder:
         self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
-        self._packed = PackedWeights(machine.threads, made)
+        self._packed = PackedWeights(machine.threads, weight_bytes(graph), made)
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
         self._weights_room, self._asked = ALWAYS_THERE_BYTES, False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
-from powerlab.engine.ir.constants import Value, derived
+from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats, packed_weights
+from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import Layout, divide_up
 from powerlab.engine.program.program import Floats, Tensor
@@ -43,15 +44,16 @@ def emit_gemv(
     made = images_as_pixels(out.layout, outputs, width)
     together = unit_blocks(made.w, builder.tier)
 
-    def pack(rows: Floats) -> Floats:
-        return pack_direct(rows, 1, width, together, features)
-
     builder.emit(
         "gemv",
         node,
         out.seen_as(made),
         x.seen_as(images_as_pixels(x.layout, features, features)),
-        weights=derived(weights, (packed_direct_floats(weights.shape, 1, width),), pack),
+        weights=packed_weights(
+            weights,
+            packed_direct_floats(weights.shape, 1, width),
+            partial(pack_direct, groups=1, width=width, tile_blocks=together, lanes=features),
+        ),
         bias=fill_channels(bias, outputs, made.blocks, width),
         unit_blocks=together,
         **fields,

@@ -6,10 +6,14 @@ What large weights become lies where vectors may be loaded from, so that the pla
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.engine.ir.constants import Recipe, Value, recipe_of
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.target.tiers import native_engine
@@ -90,7 +94,14 @@ def packed_direct_floats(shape: tuple[int, ...], groups: int, width: int) -> int
 
 
 def pack_direct(
-    weights: Floats, groups: int, width: int, tile_blocks: int, lanes: int, *, packed: Floats | None = None
+    weights: Floats,
+    groups: int,
+    width: int,
+    tile_blocks: int,
+    lanes: int,
+    *,
+    packed: Floats | None = None,
+    queue: Any = None,
 ) -> Floats:
     """Pack a convolution for ``conv_direct``: [unit][input block][kh][kw][lane][block of the unit][width].
 
@@ -101,6 +112,7 @@ def pack_direct(
         tile_blocks: output blocks of a unit at most.
         lanes: channels of an input block.
         packed: what to pack into, of :func:`packed_direct_floats`; None: new memory.
+        queue: native ``WorkQueue`` that packs them later; None: it is done now.
     """
     if packed is None:
         packed = aligned_floats(packed_direct_floats(weights.shape, groups, width))
@@ -111,6 +123,7 @@ def pack_direct(
         width=width,
         tile_blocks=tile_blocks,
         lanes=lanes,
+        queue=queue,
     )
     return packed
 
@@ -218,7 +231,9 @@ def packed_winograd_floats(shape: tuple[int, ...], tile: int, width: int, groups
     return groups * divide_up(outputs // groups, width) * width * inputs * (tile + size - 1) ** 2
 
 
-def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, groups: int = 1) -> Floats:
+def pack_winograd(
+    weights: Floats, tile: int, width: int, tile_blocks: int, groups: int = 1, *, queue: Any = None
+) -> Floats:
     """Transform and pack a convolution for ``conv_winograd``: [unit][position][channel][block][width].
 
     Args:
@@ -227,6 +242,7 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, grou
         width: channels of an output block.
         tile_blocks: output blocks of a unit at most.
         groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
+        queue: native ``WorkQueue`` that does it later; None: it is done now.
     """
     size = weights.shape[3]
     g = winograd_g(tile, size)
@@ -238,8 +254,25 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, grou
         groups=groups,
         width=width,
         tile_blocks=tile_blocks,
+        queue=queue,
     )
     return packed
+
+
+def packed_weights(weights: Value, floats: int, pack: Callable[..., Floats]) -> Recipe:
+    """Return the recipe of packed weights, which is one for small weights, too: another thread may pack them.
+
+    Args:
+        weights: as they are.
+        floats: how many ``pack`` makes.
+        pack: packs them.
+    """
+    return recipe_of((weights,), (floats,), pack)
+
+
+def packs_in_queue(way: Callable[..., Any] | None) -> TypeGuard[partial[Floats]]:
+    """Tell whether what a recipe does may be done by a queue: ``way`` then takes ``queue``."""
+    return isinstance(way, partial) and way.func in {pack_direct, pack_winograd}
 
 
 def interleave_gates(values: Floats, width: int, count: int = 4) -> Floats:

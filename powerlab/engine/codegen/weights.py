@@ -1,24 +1,31 @@
-"""Weights that steps have a recipe for, made on several threads.
+"""Weights that steps have a recipe for, made by other threads while the steps after them are lowered.
 
-Reading and packing them needs no interpreter lock, lowering does, and who wants the lock may wait for milliseconds. So
-large weights are made while the steps after them are lowered, small ones when all steps are.
+Lowering needs the interpreter lock, and who wants it beside may wait for milliseconds. Where there are few weights, the
+caller reads them, and threads that never want the lock pack them. To read many takes long: threads of Python's do both
+then, for large ones meanwhile, for small ones when all steps are lowered.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from powerlab.engine.ir.constants import Recipe
+from msgspec import Struct
+
+from powerlab.engine.codegen.pack import packs_in_queue
+from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.scratch import Scratch
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import value_bytes
+from powerlab.engine.target.tiers import native_engine
 
 _LARGE_BYTES = 2**20
 _FEW_BYTES = 2**23
-"""So many small weights are made faster than a thread is started."""
+"""So much is read and packed faster than a thread of Python's is started."""
+_MOST_READ = 2
+"""So many weights may be read and not yet packed: what they lie in is used again."""
 
 
 class Made(Protocol):
@@ -31,21 +38,34 @@ class Made(Protocol):
         """Note what was made."""
 
 
+class _Read(Struct):
+    """Memory that weights were read into, and the number of the work that packs them."""
+
+    scratch: Scratch
+    work: int = -1
+
+
 class PackedWeights:
     """Makes weights on as many threads as the plan will have, the caller being one.
 
     Args:
         threads: of the plan.
+        total_bytes: of all weights, as they are read.
         before: weights made before, and where to note those made now; None: nobody asks for them.
     """
 
-    def __init__(self, threads: int, before: Made | None = None) -> None:
+    def __init__(self, threads: int, total_bytes: int, before: Made | None = None) -> None:
+        self._others = threads - 1
+        self._few = total_bytes <= _FEW_BYTES
         self._before = before
         self._found: dict[int, Floats] = {}
         self._recipes: dict[int, Recipe] = {}
         self._begun: dict[int, Future[Floats]] = {}
+        self._packed: dict[int, Floats] = {}
+        self._read: list[_Read] = []
+        self._queue = native_engine().WorkQueue(self._others)
         self._scratches = _Scratches()
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def add(self, step: int, recipe: Recipe) -> None:
         """Let the weights of a step be made; some other thread may begin at once."""
@@ -54,7 +74,11 @@ class PackedWeights:
             self._found[step] = found
             return
         self._recipes[step] = recipe
-        if value_bytes(recipe) >= _LARGE_BYTES:
+        if self._others == 0:
+            return
+        if self._few and packs_in_queue(recipe.way):
+            self._packed[step] = self._queued(recipe.way, *recipe.sources)
+        elif not self._few and value_bytes(recipe) >= _LARGE_BYTES:
             self._begin(step)
 
     def finish(self) -> Mapping[int, Floats]:
@@ -62,8 +86,8 @@ class PackedWeights:
 
         The largest come first: what is read for the last ones, when most is there, is little.
         """
-        made: dict[int, Floats] = {}
-        largest_first = sorted(self._recipes, key=lambda step: -self._recipes[step].size)
+        made = dict(self._packed)
+        largest_first = sorted(self._recipes.keys() - made.keys(), key=lambda step: -self._recipes[step].size)
         small = [step for step in largest_first if step not in self._begun]
         try:
             if sum(value_bytes(self._recipes[step]) for step in small) >= _FEW_BYTES:
@@ -73,6 +97,7 @@ class PackedWeights:
                 begun = self._begun.get(step)
                 if begun is None or begun.cancel():
                     made[step] = self._made(self._recipes[step])
+            self._queue.finish()
             made |= {step: begun.result() for step, begun in self._begun.items() if step not in made}
         finally:
             if self._pool is not None:
@@ -83,8 +108,29 @@ class PackedWeights:
         return made | self._found
 
     def _begin(self, step: int) -> None:
-        if self._pool is not None:
+        if self._others > 0:
+            self._pool = self._pool or ThreadPoolExecutor(self._others)
             self._begun[step] = self._pool.submit(self._made, self._recipes[step])
+
+    def _queued(self, pack: Callable[..., Floats], weights: Value) -> Floats:
+        """Return what the queue is going to pack into."""
+        if not isinstance(weights, Recipe):
+            return pack(weights, queue=self._queue)
+        read = self._next_read()
+        packed = pack(read.scratch.read(weights.make), queue=self._queue)
+        read.work = self._queue.added - 1
+        return packed
+
+    def _next_read(self) -> _Read:
+        """Return memory that nobody packs from."""
+        for read in self._read:
+            if self._queue.is_done(read.work):
+                return read
+        if len(self._read) == _MOST_READ:
+            self._queue.finish()
+            return self._read[0]
+        self._read.append(_Read(Scratch()))
+        return self._read[-1]
 
     def _made(self, recipe: Recipe) -> Floats:
         return self._scratches.own.made(recipe.make)

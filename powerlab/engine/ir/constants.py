@@ -59,8 +59,13 @@ def derived(value: Value, shape: tuple[int, ...], function: Callable[[NDArray[An
 
 def combined(values: tuple[Value, ...], shape: tuple[int, ...], function: Callable[..., NDArray[Any]]) -> Value:
     """Return ``function`` of several values, of the given shape: a recipe where one of them is a recipe."""
-    if not any(isinstance(value, Recipe) for value in values):
-        return function(*values)
+    return (
+        recipe_of(values, shape, function) if any(isinstance(value, Recipe) for value in values) else function(*values)
+    )
+
+
+def recipe_of(values: tuple[Value, ...], shape: tuple[int, ...], function: Callable[..., NDArray[Any]]) -> Recipe:
+    """Return the recipe of ``function`` of values, of the given shape."""
     return Recipe(
         shape=shape,
         dtype=values[0].dtype,

@@ -32,12 +32,16 @@ class Scratch:
 
     def made(self, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return what ``make`` returns; what it reads on the way lies here, and is lost when this is called again."""
+        value = self.read(make)
+        return value.copy() if np.may_share_memory(value, self._memory) else value
+
+    def read(self, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return what ``make`` returns, which may lie here and then is lost when this is called again."""
         self._used, _CURRENT.scratch = 0, self
         try:
-            value = make()
+            return make()
         finally:
             _CURRENT.scratch = None
-        return value.copy() if np.may_share_memory(value, self._memory) else value
 
     def room(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
         """Return memory for so many elements."""

@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arena.hpp"
@@ -29,6 +31,7 @@
 #include "thread_pool.hpp"
 #include "tiers/registry.hpp"
 #include "winograd_weights.hpp"
+#include "work_queue.hpp"
 
 namespace nb = nanobind;
 
@@ -41,6 +44,7 @@ using engine::PlanGroup;
 using engine::Step;
 using engine::ThreadPool;
 using engine::View;
+using engine::WorkQueue;
 using InputArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using OutputArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 
@@ -355,14 +359,29 @@ engine::WeightLayout layout_of(const Weights& weights) {
   return {size(0), size(1), size(2), weights.stride(0), weights.stride(1), weights.stride(2)};
 }
 
+// Does the work now, without the interpreter lock, or lets a queue do it. What the work holds outlives it.
+void do_or_queue(WorkQueue* queue, std::function<void()> work) {
+  const nb::gil_scoped_release release;
+  if (queue) {
+    queue->add(std::move(work));
+  } else {
+    work();
+  }
+}
+
 void bind_packing(nb::module_& module) {
+  nb::class_<WorkQueue>(module, "WorkQueue")
+      .def(nb::init<int>(), nb::arg("threads"))
+      .def_prop_ro("added", &WorkQueue::added)
+      .def("is_done", &WorkQueue::is_done, nb::arg("number"))
+      .def("finish", &WorkQueue::finish, nb::call_guard<nb::gil_scoped_release>());
   module.def("empty_floats", &empty_floats, nb::arg("count"));
   using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Kernels = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
   module.def(
       "pack_winograd",
       [](const Kernels& weights, const Transform& g, const OutputArray& packed, std::int64_t groups, std::int64_t width,
-         std::int64_t tile_blocks) {
+         std::int64_t tile_blocks, WorkQueue* queue) {
         const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
         const engine::WinogradWeights sizes{.outputs = size(weights.shape(0)),
                                             .inputs = size(weights.shape(1)),
@@ -371,22 +390,23 @@ void bind_packing(nb::module_& module) {
                                             .positions = size(g.shape(0)),
                                             .width = width,
                                             .tile_blocks = tile_blocks};
-        const nb::gil_scoped_release release;
-        engine::pack_winograd(sizes, {weights.data(), weights.size()}, {g.data(), g.size()},
-                              {packed.data(), packed.size()});
+        do_or_queue(queue, [=] {
+          engine::pack_winograd(sizes, {weights.data(), weights.size()}, {g.data(), g.size()},
+                                {packed.data(), packed.size()});
+        });
       },
-      nb::arg("weights"), nb::arg("g"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"));
+      nb::arg("weights"), nb::arg("g"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"),
+      nb::arg("queue").none() = nb::none());
   using Strided = nb::ndarray<const float, nb::ndim<3>, nb::device::cpu>;
   module.def(
       "pack_direct",
       [](const Strided& weights, const OutputArray& packed, std::int64_t groups, std::int64_t width,
-         std::int64_t tile_blocks, std::int64_t lanes) {
+         std::int64_t tile_blocks, std::int64_t lanes, WorkQueue* queue) {
         const engine::DirectWeights sizes{layout_of(weights), groups, width, tile_blocks, lanes};
-        const nb::gil_scoped_release release;
-        engine::pack_direct(sizes, weights.data(), {packed.data(), packed.size()});
+        do_or_queue(queue, [=] { engine::pack_direct(sizes, weights.data(), {packed.data(), packed.size()}); });
       },
       nb::arg("weights"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"),
-      nb::arg("lanes"));
+      nb::arg("lanes"), nb::arg("queue").none() = nb::none());
 }
 
 void bind_byte_packing(nb::module_& module) {

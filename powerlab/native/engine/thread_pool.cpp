@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+
+#include "signals_blocked.hpp"
 
 namespace powerlab::engine {
 namespace {
@@ -40,22 +41,6 @@ void move_from(int processor) {
   if (CPU_COUNT(&others) == 0) return;
   if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
 }
-
-// Blocks all signals while it lives: threads started meanwhile inherit that.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -91,7 +91,7 @@ def test_what_moves_between_two_layers_is_no_integer_of_64_bits(tmp_path, name):
     session = Session(path, threads=2)
     found, expected = session.run(x)["y"], run_ort(path.read_bytes(), x, as_written=True)["y"]
     assert found.shape == expected.shape
-    # ONNX Runtime rounds sums of floats: what is nearly a half may become another byte, which the next layer multiplies.
+    # ONNX Runtime rounds sums of floats: what is nearly a half may become another byte, which a next layer multiplies.
     assert np.abs(found - expected).max() <= SCALES["s"] * 1.001
     assert np.mean(found != expected) < 0.02
     assert not [kernel for kernel, _ in session.steps() if "i64" in kernel]

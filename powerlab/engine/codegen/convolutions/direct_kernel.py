@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.moving_weights import MovingKernels, pack_kernels, packed_bias
-from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
-from powerlab.engine.ir.constants import Value, derived
+from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats, packed_weights
+from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Layout, divide_up
@@ -44,7 +44,6 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
     tier, layout, kernels = builder.tier.with_tile(choice.tile_blocks), conv.out.layout, conv.weights.shape
     inputs = kernels[1]
     in_blocks = divide_up(inputs, conv.lanes)
-    packed = _packed(builder, node, conv, tier, layout)
     builder.emit(
         "conv_direct",
         node,
@@ -52,7 +51,7 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
         conv.x,
         conv.residual,
         choice=choice,
-        **packed,
+        **_packed(builder, node, conv, tier, layout),
         groups=conv.groups,
         lanes=conv.lanes,
         last_lanes=inputs - (in_blocks - 1) * conv.lanes,
@@ -73,9 +72,9 @@ def _packed(builder: Builder, node: Node, conv: Direct, tier: Tier, layout: Layo
             **packed_bias(builder, node, weights.bias, layout.c),
         }
     return {
-        "weights": derived(
+        "weights": packed_weights(
             weights,
-            (packed_direct_floats(weights.shape, conv.groups, tier.vector_width),),
+            packed_direct_floats(weights.shape, conv.groups, tier.vector_width),
             partial(
                 pack_direct,
                 groups=conv.groups,

@@ -56,6 +56,7 @@ int run_threads() {
   Report report;
   for (const KernelTable* table : available_tiers()) check_plan(*table, report);
   check_thread_pool(report);
+  check_work_queue(report);
   check_allocations(report);
   return ended(report);
 }
@@ -95,6 +96,7 @@ int run(const char* tier) {
     check_amx_model(report);
     check_pair_models(report);
     check_thread_pool(report);
+  check_work_queue(report);
     check_allocations(report);
   }
   return ended(report);

@@ -111,6 +111,7 @@ void check_training(const KernelTable& table, Report& report);
 
 // What has no tier.
 void check_thread_pool(Report& report);
+void check_work_queue(Report& report);
 void check_allocations(Report& report);
 void check_winograd_identities(Report& report);
 

@@ -20,8 +20,8 @@ from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct
 from powerlab.engine.codegen.moving_weights import Moving, pack_winograd_kernels, packed_bias
-from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_winograd_floats
-from powerlab.engine.ir.constants import Value, derived
+from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_weights, packed_winograd_floats
+from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
@@ -166,12 +166,12 @@ class WinogradConvolution(Struct, frozen=True):
     def emit_between(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, conv: Direct) -> None:
         """Append the step that computes a convolution whose weights are known, wherever its tensors lie in blocks."""
         weights, width = conv.known_weights, builder.tier.vector_width
-        packed = derived(
-            weights,
-            (packed_winograd_floats(weights.shape, self.tile, width, conv.groups),),
-            partial(pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=conv.groups),
-        )
-        kernels = {"weights": packed, "bias": fill_channels(conv.bias, shape.outputs, conv.out.layout.blocks, width)}
+        floats = packed_winograd_floats(weights.shape, self.tile, width, conv.groups)
+        pack = partial(pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=conv.groups)
+        kernels = {
+            "weights": packed_weights(weights, floats, pack),
+            "bias": fill_channels(conv.bias, shape.outputs, conv.out.layout.blocks, width),
+        }
         self._emit(builder, node, shape, choice, (conv.out, conv.x, conv.residual), {**kernels, **conv.fields})
 
     def emit_moving(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, conv: Moving) -> None:
