@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,9 @@ from powerlab.engine.codegen.pack import (
     pack_direct,
     pack_grouped,
     pack_winograd,
+    packed_direct_floats,
+    packed_weights,
+    packed_winograd_floats,
     unit_bounds,
     winograd_g,
 )
@@ -30,10 +34,11 @@ from powerlab.engine.codegen.pairs.pack import NUMBERS, bfloat16_bits, float16_b
 from powerlab.engine.codegen.quantized.pack import in_whole_blocks
 from powerlab.engine.codegen.weights import PackedWeights
 from powerlab.engine.ir.constants import Recipe
+from powerlab.engine.ir.scratch import room_for
 from powerlab.engine.passes.fold.batch_norms import scaled_by
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
-from powerlab.engine.target.tiers import BF16, FP16, Tier
+from powerlab.engine.target.tiers import BF16, FP16, Tier, native_engine
 
 # Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
 TILES = [(4, 2), (8, 2), (16, 4), (4, 3)]
@@ -315,6 +320,52 @@ def test_weights_that_cannot_be_read_are_an_error(threads: int) -> None:
     packed.add(1, recipe(fail, 8))
     with pytest.raises(PowerlabError, match="the file is gone"):
         packed.finish()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("total_bytes", [0, 2**30], ids=["few", "many"])
+def test_weights_are_packed_from_memory_used_again(threads: int, total_bytes: int) -> None:
+    packed, expected = PackedWeights(threads, total_bytes), {}
+    for step in range(40):
+        weights = np.random.default_rng(step).standard_normal((16, 8 + step % 5, 3, 3), np.float32)
+        if step % 2:
+            pack = partial(pack_winograd, tile=4, width=8, tile_blocks=2)
+            floats = packed_winograd_floats(weights.shape, 4, 8, 1)
+        else:
+            pack = partial(pack_direct, groups=1, width=8, tile_blocks=2, lanes=8)
+            floats = packed_direct_floats(weights.shape, 1, 8)
+        packed.add(step, packed_weights(weights if step % 3 == 0 else read_as(weights), floats, pack))
+        expected[step] = pack(weights)
+    made = packed.finish()
+    assert made.keys() == expected.keys()
+    for step, weights in made.items():
+        np.testing.assert_array_equal(weights, expected[step])
+
+
+def read_as(values: Floats) -> Recipe:
+    """Return the recipe of values that are read into memory for values that are given up again."""
+
+    def read() -> Floats:
+        room = room_for(values.dtype, values.size)
+        room[:] = values.ravel()
+        return room.reshape(values.shape)
+
+    return Recipe(shape=values.shape, dtype=values.dtype, make=read)
+
+
+def test_what_a_queue_cannot_pack_is_told_where_it_is_waited_for() -> None:
+    queue = native_engine().WorkQueue(1)
+    pack_direct(numbered(4, 4, 1, 1), 1, 4, 2, 4, packed=np.zeros(4, np.float32), queue=queue)
+    with pytest.raises(ValueError, match="do not fit"):
+        queue.finish()
+
+
+def test_a_queue_that_is_given_up_waits_for_what_it_has_begun() -> None:
+    for _ in range(20):
+        queue = native_engine().WorkQueue(1)
+        for _ in range(10):
+            pack_direct(np.ones((64, 64, 3, 3), np.float32), 1, 8, 2, 8, queue=queue)
+        del queue
 
 
 def recipe(make: Callable[[], Floats], size: int) -> Recipe:
