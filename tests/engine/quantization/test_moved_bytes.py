@@ -127,3 +127,18 @@ def test_bytes_of_two_scales_side_by_side_stay_bytes(tmp_path):
     path.write_bytes(data)
     x = {"x": np.random.default_rng(0).standard_normal((1, 3, 4, 4), dtype=np.float32)}
     np.testing.assert_array_equal(Session(path, threads=1).run(x)["y"], run_ort(data, x, as_written=True)["y"])
+
+
+def test_bytes_may_be_padded_with_one_that_is_fed(tmp_path):
+    constants = {**SCALES, "around": np.array([0, 0, 1, 2, 0, 0, 0, 1])}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"]),
+        helper.make_node("Pad", ["a", "around", "byte"], ["m"]),
+        helper.make_node("DequantizeLinear", ["m", "s", "z"], ["y"]),
+    ]
+    inputs = {"x": (FLOAT, [1, 3, 4, 4]), "byte": (BYTES, [])}
+    data = model_bytes(nodes, inputs, {"y": (FLOAT, None)}, constants, opset=17)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    x = {"x": np.random.default_rng(0).standard_normal((1, 3, 4, 4), dtype=np.float32), "byte": np.asarray(7, np.int8)}
+    np.testing.assert_array_equal(Session(path, threads=1).run(x)["y"], run_ort(data, x, as_written=True)["y"])

@@ -63,6 +63,8 @@ def _scale_of(
         graph.tensors[name].dtype not in _BYTES for name in filter(None, node.outputs)
     ):
         return None
+    if node.op_type == "Pad" and node.input(2) and node.input(2) not in graph.constants:
+        return None
     read = [one for name in node.outputs for one in readers.get(name, ()) if one.op_type == "DequantizeLinear"]
     after = _named(graph, read[0]) if read else None
     found = [scales.get(name, after) for name in _moved(node)]
