@@ -96,7 +96,7 @@ int run(const char* tier) {
     check_amx_model(report);
     check_pair_models(report);
     check_thread_pool(report);
-  check_work_queue(report);
+    check_work_queue(report);
     check_allocations(report);
   }
   return ended(report);
