@@ -21,8 +21,8 @@ from powerlab.domain.power import RailQuantity, Trace
 
 _SETTLED = 0.5
 """The share of a level from which on its values show the level alone."""
-_GRID, _ZOOMS = 24, 4
-_RANGE = 100
+_WINDOWS, _DELAYS = 80, 400
+_FINER = 24
 _FEWEST_VALUES = 3
 _Floats = NDArray[np.float64]
 
@@ -51,13 +51,19 @@ def averaging_of(trace: Trace, edges_ns: Sequence[int], until_ns: int) -> Averag
     if len(edges) < 4:
         return None
     longest_s = _SETTLED * float(np.diff([*edges_ns, until_ns]).min()) / 1e9
-    window_s = _fitted_s(edges, longest_s)
+    lines = _lines(edges, longest_s)
+    misfit = _misfit(edges, lines)
     # Leaving out one edge after the other (the jackknife: Quenouille, 1956; Tukey, 1958).
-    others_s = np.array([_fitted_s(edges[:one] + edges[one + 1 :], longest_s) for one in range(len(edges))])
+    others_s = np.array([lines.window_s[(misfit - _misfit([edge], lines)).argmin()] for edge in edges])
     scatter_s = math.sqrt((len(edges) - 1) / len(edges) * float(((others_s - others_s.mean()) ** 2).sum()))
-    shortest_s, widest_s = _range_s(edges, longest_s, window_s)
-    width_s = math.hypot(widest_s - shortest_s, read_s)
-    return Averaging((shortest_s + widest_s) / 2, math.hypot(scatter_s, width_s / 2 / math.sqrt(3)))
+    # What follows one edge is as early or late as that edge, so that edges count here, and not values.
+    as_good_s = lines.window_s[misfit <= misfit.min() * (1 + 1 / (len(edges) - 2))]
+    width_s = math.hypot(float(np.ptp(as_good_s)), read_s)
+    # Of values at odd times each falls into the window with a chance of its share in the period: that none of so many
+    # did says no more, were the edges known as badly as that.
+    unseen_s = float(np.median(np.diff(at_ns))) / 1e9 / (2 * len(edges))
+    middle_s = (float(as_good_s.min()) + float(as_good_s.max())) / 2
+    return Averaging(middle_s, math.hypot(scatter_s, width_s / 2 / math.sqrt(3), unseen_s))
 
 
 def _new_values(trace: Trace) -> tuple[NDArray[np.int64], _Floats]:
@@ -90,47 +96,44 @@ def _edges(
     return found
 
 
-def _fitted_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float) -> float:
-    """Return the window whose line is nearest to the values: least squares over window and delay, on finer grids."""
-    windows, delays = (0.0, longest_s), (0.0, longest_s)
-    best_window_s = best_delay_s = 0.0
-    for _ in range(_ZOOMS):
-        window_s, delay_s = np.meshgrid(np.linspace(*windows, _GRID), np.linspace(*delays, _GRID), indexing="ij")
-        misfit = _misfit(edges, window_s, delay_s)
-        row, column = np.unravel_index(int(misfit.argmin()), misfit.shape)
-        best_window_s, best_delay_s = float(window_s[row, column]), float(delay_s[row, column])
-        windows, delays = (_around(best, bounds) for best, bounds in ((best_window_s, windows), (best_delay_s, delays)))
-    return best_window_s
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines from one level to the next, as arrays of one length: how long they climb, and when they begin to, in s."""
+
+    window_s: _Floats
+    delay_s: _Floats
 
 
-def _range_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float, best_s: float) -> tuple[float, float]:
-    """Return the shortest and the longest window that fit as well as the best one, by the scatter around its line.
+def _lines(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float) -> _Lines:
+    """Return lines of every window and delay, closer for short windows, and close around the one nearest to the values.
 
-    Where no value came while the line climbed, every shorter window fits as well, and no edge left out shows it.
+    A line that climbs between two values misses as little wherever it does so: steps and plateaus, on which a search
+    that follows a slope stops too early. So all of them are tried.
     """
-    window_s = np.append(best_s, np.linspace(0.0, longest_s, _RANGE))[:, None]
-    first_s, reach_s = np.zeros_like(window_s), longest_s
-    for _ in range(_ZOOMS):
-        delay_s = first_s + np.linspace(0.0, reach_s, _GRID)
-        misfits = _misfit(edges, window_s, delay_s)
-        step_s = reach_s / (_GRID - 1)
-        nearest_s = np.take_along_axis(delay_s, misfits.argmin(axis=1)[:, None], axis=1)
-        first_s, reach_s = nearest_s - 3 * step_s, 6 * step_s
-    misfit = misfits.min(axis=1)
-    count = sum(shares.size for _, shares in edges)
-    as_good = window_s[misfit <= misfit[0] * (1 + 1 / max(count - 2, 1))]
-    return float(as_good.min()), float(as_good.max())
+    windows_s = longest_s * np.linspace(0.0, 1.0, _WINDOWS) ** 2
+    delays_s = np.linspace(0.0, longest_s, _DELAYS)
+    coarse = _crossed(windows_s, delays_s)
+    best = int(_misfit(edges, coarse).argmin())
+    window, delay = divmod(best, _DELAYS)
+    fine = _crossed(_around(windows_s, window), _around(delays_s, delay))
+    return _Lines(np.append(coarse.window_s, fine.window_s), np.append(coarse.delay_s, fine.delay_s))
 
 
-def _misfit(edges: Sequence[tuple[_Floats, _Floats]], window_s: _Floats, delay_s: _Floats) -> _Floats:
-    """Return how far the values are from the line of each window and delay, which have one shape: a sum of squares."""
-    offset_s = np.concatenate([offset for offset, _ in edges])
-    share = np.concatenate([shares for _, shares in edges])
-    line = (offset_s - delay_s[..., None]) / np.maximum(window_s[..., None], 1e-6)
-    return np.asarray(((np.clip(line, 0.0, 1.0) - share) ** 2).sum(axis=-1))
+def _crossed(windows_s: _Floats, delays_s: _Floats) -> _Lines:
+    window_s, delay_s = np.meshgrid(windows_s, delays_s, indexing="ij")
+    return _Lines(window_s.ravel(), delay_s.ravel())
 
 
-def _around(best: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the neighbourhood of a grid's best point: three steps to either side."""
-    reach = 3 * (bounds[1] - bounds[0]) / (_GRID - 1)
-    return max(0.0, best - reach), best + reach
+def _around(grid: _Floats, best: int) -> _Floats:
+    """Return numbers between the neighbours of one of a grid."""
+    return np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)], _FINER)
+
+
+def _misfit(edges: Sequence[tuple[_Floats, _Floats]], lines: _Lines) -> _Floats:
+    """Return how far the values are from each line: a sum of squares."""
+    misfit = np.zeros_like(lines.window_s)
+    window_s = np.maximum(lines.window_s, 1e-6)
+    for offsets_s, shares in edges:
+        for offset_s, share in zip(offsets_s, shares, strict=True):
+            misfit += (np.clip((offset_s - lines.delay_s) / window_s, 0.0, 1.0) - share) ** 2
+    return misfit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.measure.lag.averaging import Averaging, averaging_of
-from tests.measure.stepped_sensors import Steps, rail_of, record
+from tests.measure.stepped_sensors import TICK_NS, Steps, rail_of, record
 
 FULL = {"update_period_s": 0.1, "averaging_s": 0.1, "noise_relative": 0.002}
 PART_TIME = {**FULL, "averaging_s": 0.025}
@@ -41,6 +42,18 @@ def test_it_is_said_to_be_unsure_where_no_value_came_while_the_line_climbed():
     windows = [found(PART_TIME, 1.0, seed=seed) for seed in range(20)]
     assert all(window and abs(window.window_s - 0.025) <= 3 * window.error_s for window in windows)
     assert max(window.error_s for window in windows if window) > 0.01
+
+
+@pytest.mark.parametrize("seed", [11, 20, 49, 52, 67, 76])
+def test_a_load_that_a_busy_machine_switches_late_makes_it_less_sure(seed):
+    chance = random.Random(seed)
+    steps = Steps.draw(2.5, 4, seed)
+    late_ns = [round(min(chance.expovariate(1 / 0.015), 0.08) * 1e9) // TICK_NS * TICK_NS for _ in steps.edges_ns]
+    switched = replace(steps, edges_ns=tuple(np.add(steps.edges_ns, late_ns)))
+    trace = record(PART_TIME, switched.power_w, steps.until_ns, seed)
+    window = averaging_of(trace, steps.edges_ns, steps.until_ns)
+    assert window is not None
+    assert abs(window.window_s - 0.025) <= 3 * window.error_s
 
 
 def clearly_part_time(sensor, seed: int) -> bool:
