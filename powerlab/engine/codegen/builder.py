@@ -238,7 +238,8 @@ class Builder:
         known = ("choice", "weights", "bias", "packed", "packed_bias", "scratch", "parts")
         extras = {name: fields.pop(name) for name in known if name in fields}
         recipe = extras.pop("weights") if isinstance(extras.get("weights"), Recipe) else None
-        if recipe is not None:
+        shared = recipe is not None and self._packed.share(len(self._steps), recipe)
+        if recipe is not None and not shared:
             self._weights_room -= value_bytes(recipe)
         step = Step(family, label, out, x, y, settings=fields, **extras)
         self._weights_room -= _weight_bytes(step)
@@ -248,7 +249,7 @@ class Builder:
             raise TooLargeError(
                 f"the weights up to node {quoted(label)} are larger than the memory there is; use a smaller model."
             )
-        if recipe is not None:
+        if recipe is not None and not shared:
             self._packed.add(len(self._steps), recipe)
         self._steps.append(step)
 

@@ -3,19 +3,22 @@
 Lowering needs the interpreter lock, and who wants it beside may wait for milliseconds. Where there are few weights, the
 caller reads them, and threads that never want the lock pack them. To read many takes long: threads of Python's do both
 then, for large ones meanwhile, for small ones when all steps are lowered.
+
+Steps with equal weights, as those of a detector's head at every scale or of each round of a refinement, have them in
+memory once.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from msgspec import Struct
 
 from powerlab.engine.codegen.pack import packs_in_queue
-from powerlab.engine.ir.constants import Recipe, Value
+from powerlab.engine.ir.constants import Recipe, Value, origin, source_of
 from powerlab.engine.ir.scratch import Scratch
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import value_bytes
@@ -60,12 +63,32 @@ class PackedWeights:
         self._before = before
         self._found: dict[int, Floats] = {}
         self._recipes: dict[int, Recipe] = {}
+        self._first: dict[Recipe, tuple[int, Recipe]] = {}
+        self._alike: dict[Recipe, dict[Hashable, int]] = {}
+        self._equal: dict[int, int] = {}
         self._begun: dict[int, Future[Floats]] = {}
         self._packed: dict[int, Floats] = {}
         self._read: list[_Read] = []
         self._queue = native_engine().WorkQueue(self._others)
         self._scratches = _Scratches()
         self._pool: ThreadPoolExecutor | None = None
+
+    def share(self, step: int, recipe: Recipe) -> bool:
+        """Tell whether a step has the weights of one before it: where a recipe like its own makes those."""
+        source = source_of(recipe)
+        if source is None:
+            return False
+        first, first_recipe = self._first.setdefault(source, (step, recipe))
+        if first == step:
+            return False
+        alike = self._alike.setdefault(source, {})
+        if not alike:
+            alike[origin(first_recipe)] = first
+        same = alike.setdefault(origin(recipe), step)
+        if same == step:
+            return False
+        self._equal[step] = same
+        return True
 
     def add(self, step: int, recipe: Recipe) -> None:
         """Let the weights of a step be made; some other thread may begin at once."""
@@ -105,7 +128,8 @@ class PackedWeights:
         if self._before is not None:
             for step, weights in made.items():
                 self._before.add(self._recipes[step], weights)
-        return made | self._found
+        made |= self._found
+        return made | {step: made[same] for step, same in self._equal.items()}
 
     def _begin(self, step: int) -> None:
         if self._others > 0:

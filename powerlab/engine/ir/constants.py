@@ -78,18 +78,28 @@ def recipe_of(values: tuple[Value, ...], shape: tuple[int, ...], function: Calla
 def origin(value: Value) -> Hashable:
     """Return what is equal for values that are made in the same way of the same values.
 
-    Functions count as the same way where they are the same, or a ``partial`` of the same with equal arguments.
-
-    Raises:
-        TypeError: such an argument cannot be compared.
+    Functions count as the same way where they are the same, or a ``partial`` of the same with equal arguments; where
+    such an argument cannot be compared, nothing is like the value.
     """
     if not isinstance(value, Recipe):
         return content(value)
     if value.way is None:
         return value
     found = (_way(value.way), *map(origin, value.sources))
-    hash(found)
+    try:
+        hash(found)
+    except TypeError:
+        return value
     return found
+
+
+def source_of(value: Value) -> Recipe | None:
+    """Return the first recipe that reads or draws what a value is computed of; None where there is none."""
+    if not isinstance(value, Recipe):
+        return None
+    if value.way is None:
+        return value
+    return next((found for source in value.sources if (found := source_of(source)) is not None), None)
 
 
 def _way(function: Callable[..., Any]) -> Hashable:

@@ -46,12 +46,15 @@ class _File(Struct, frozen=True):
 def parts(key: str, prepared: Prepared) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a file, all but its head."""
     arrays: list[Floats] = []
+    numbers: dict[int, int] = {}
 
     def number(value: Any) -> int:
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{type(value)} cannot be kept")
-        arrays.append(np.ascontiguousarray(value, np.float32))
-        return len(arrays) - 1
+        if id(value) not in numbers:
+            numbers[id(value)] = len(arrays)
+            arrays.append(np.ascontiguousarray(value, np.float32))
+        return numbers[id(value)]
 
     structure = msgspec.msgpack.encode(prepared, enc_hook=number)
     places, end = [], 0

@@ -42,7 +42,7 @@ class Holder:
 
     def find(self, recipe: Recipe) -> Floats | None:
         """Return what a recipe like this one made for another plan; None: nothing did."""
-        kept = self._shelf.of_origin.get(_origin(recipe))
+        kept = self._shelf.of_origin.get(origin(recipe))
         if kept is None:
             return None
         self._here[id(kept.array)] = kept
@@ -50,7 +50,7 @@ class Holder:
 
     def add(self, recipe: Recipe, weights: Floats) -> None:
         """Note what a recipe made."""
-        self._origins[id(weights)] = _origin(recipe)
+        self._origins[id(weights)] = origin(recipe)
 
     def keep(self, values: Floats) -> Floats:
         """Return where a constant lies for good."""
@@ -68,11 +68,3 @@ class Holder:
         if made_by is not None:
             self._shelf.of_origin[made_by] = kept
         return kept
-
-
-def _origin(recipe: Recipe) -> Hashable:
-    """Return what recipes of the same values have in common; None where they cannot be compared."""
-    try:
-        return origin(recipe)
-    except TypeError:
-        return None

@@ -244,12 +244,13 @@ def _family(conv: ByteConvolution) -> str:
 def _own_weights(weights: Value, outputs: range, part: GroupPart) -> Value:
     """Return the weights of a part of the groups, joined."""
     inputs, *kernel = weights.shape[1:]
-
-    def own(every: Bytes) -> Bytes:
-        some = every[outputs.start : outputs.stop]
-        return some if part.merged == 1 else merge_byte_groups(some, part.groups, part.merged)
-
+    own = partial(_of_part, outputs=outputs, part=part)
     return derived(weights, (len(outputs), inputs * part.merged, *kernel), own)
+
+
+def _of_part(weights: Bytes, outputs: range, part: GroupPart) -> Bytes:
+    own = weights[outputs.start : outputs.stop]
+    return own if part.merged == 1 else merge_byte_groups(own, part.groups, part.merged)
 
 
 def _of_each_plane(change: Callable[[Bytes], Bytes], conv: ByteConvolution) -> Bytes:

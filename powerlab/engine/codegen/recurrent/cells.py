@@ -5,8 +5,10 @@ The usual LSTM is lowered here; cells of other forms, in ``recurrence.py``, take
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -85,7 +87,7 @@ def packed_states(builder: Builder, cell: Direction) -> Value:
     return derived(
         builder.kept(cell.node.inputs[2]),
         (cell.gates * cell.filled * cell.hidden,),
-        lambda both: pack_recurrence(both[cell.direction], cell.width, cell.gates),
+        partial(_of_direction, pack_recurrence, cell.direction, cell.width, cell.gates),
     )
 
 
@@ -100,8 +102,14 @@ def _interleaved(builder: Builder, cell: Direction, name: str, columns: int) -> 
     return derived(
         builder.kept(name),
         (cell.gates * cell.filled, columns),
-        lambda both: interleave_gates(both[cell.direction], cell.width, cell.gates),
+        partial(_of_direction, interleave_gates, cell.direction, cell.width, cell.gates),
     )
+
+
+def _of_direction(
+    pack: Callable[[Floats, int, int], Floats], direction: int, width: int, gates: int, weights: Floats
+) -> Floats:
+    return pack(weights[direction], width, gates)
 
 
 def directions_of(builder: Builder, node: Node) -> list[Direction]:
@@ -165,11 +173,12 @@ def emit_gates(builder: Builder, cell: Direction, bias: Floats | None) -> Tensor
     columns = cell.steps * cell.batch // rows
     lanes = min(_LANES, inputs)
     gates = builder.in_arena(_pixels(rows, columns, outputs, cell.width, columns * outputs))
+    kernels = (outputs, inputs, 1, 1)
     conv = Direct(
         x=x.seen_as(_pixels(rows, columns, inputs, lanes, x.layout.image)),
         out=gates,
         residual=None,
-        weights=derived(weights, (outputs, inputs, 1, 1), lambda rows: rows.reshape(outputs, inputs, 1, 1)),
+        weights=derived(weights, kernels, partial(np.reshape, shape=kernels)),
         bias=None if bias is None else interleave_gates(bias, cell.width, cell.gates),
         groups=1,
         lanes=lanes,

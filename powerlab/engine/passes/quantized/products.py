@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -147,12 +148,8 @@ def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node |
         return None
     turned = node.op_type != "Gemm" or not node.attributes.get("transB", 0)
     outputs, inputs = weights.values.shape[::-1] if turned else weights.values.shape
-
-    def as_kernels(matrix: Array) -> Array:
-        return (matrix.T if turned else matrix).reshape(outputs, inputs, 1, 1)
-
     kernels = QuantizedWeights(
-        derived(weights.values, (outputs, inputs, 1, 1), as_kernels),
+        derived(weights.values, (outputs, inputs, 1, 1), partial(_as_kernels, turned=turned)),
         weights.steps,
         1 - weights.axis if turned else weights.axis,
     )
@@ -161,6 +158,11 @@ def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node |
         return None
     attributes = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1, **target.attributes()}
     return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
+
+
+def _as_kernels(matrix: Array, *, turned: bool) -> Array:
+    rows = matrix.T if turned else matrix
+    return rows.reshape(*rows.shape, 1, 1)
 
 
 def with_row(network: Network, node: Node, target: Target) -> Node | None:

@@ -8,6 +8,7 @@ convolution. What else reads such a tensor sees it as it was, by a view.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def _conv(images: _Images, node: Node) -> Node | None:
     if x is None:
         return None
     wide = _as_image(tuple(weights.values.shape))
-    values = derived(weights.values, wide, lambda every: np.reshape(every, wide))
+    values = derived(weights.values, wide, partial(np.reshape, shape=wide))
     floats = rewriter.tensor(f"{node.inputs[1]}.image", wide)
     kernels = rewriter.constant(f"{back.inputs[0]}.image", values)
     images.nodes.append(replace(back, inputs=(kernels, *back.inputs[1:]), outputs=(floats,)))

@@ -7,6 +7,7 @@ https://arxiv.org/abs/1706.05587, section 3.3, which notes it), is one of 1 x 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from powerlab.engine.program.layout import divide_up
 class _Axis(NamedTuple):
     """One axis of a convolution's windows: which taps to keep, and the padding that they need before and after."""
 
-    taps: slice
+    taps: range
     before: int
     after: int
 
@@ -42,20 +43,21 @@ def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     rows, columns = (
         _axis(kernel[i], images[i], made[i], (strides[i], dilations[i]), (pads[i], pads[i + 2])) for i in (0, 1)
     )
-    if rows.taps == slice(0, kernel[0]) and columns.taps == slice(0, kernel[1]):
+    if (rows.taps, columns.taps) == (range(kernel[0]), range(kernel[1])):
         return None
     kept = rewriter.kept(node.inputs[1])
-    shape = (*kept.shape[:2], rows.taps.stop - rows.taps.start, columns.taps.stop - columns.taps.start)
-
-    def crop(weights: Array) -> Array:
-        return weights[:, :, rows.taps, columns.taps]
-
+    shape = (*kept.shape[:2], len(rows.taps), len(columns.taps))
+    crop = partial(_cropped, rows=rows.taps, columns=columns.taps)
     weights = rewriter.constant(f"{node.inputs[1]}.inside", derived(kept, shape, crop))
     changed = {**attributes, "pads": (rows.before, columns.before, rows.after, columns.after)}
     inputs = (node.inputs[0], weights, *node.inputs[2:])
     if node.op_type == "QuantConv":
         inputs = (*inputs[:2], _begin(node, rewriter, weights), *inputs[3:])
     return [replace(node, inputs=inputs, attributes=changed)]
+
+
+def _cropped(weights: Array, rows: range, columns: range) -> Array:
+    return weights[:, :, rows.start : rows.stop, columns.start : columns.stop]
 
 
 def _begin(node: Node, rewriter: Rewriter, kept: str) -> str:
@@ -80,4 +82,4 @@ def _axis(taps: int, size: int, made: int, steps: tuple[int, int], pads: tuple[i
         begin += 1
     while end > begin + 1 and pads[1] >= (taps - end + 1) * dilation and not is_inside(end - 1):
         end -= 1
-    return _Axis(slice(begin, end), pads[0] - begin * dilation, pads[1] - (taps - end) * dilation)
+    return _Axis(range(begin, end), pads[0] - begin * dilation, pads[1] - (taps - end) * dilation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -104,12 +104,13 @@ class GroupPart(Struct, frozen=True, gc=False):
     def kernels(self, weights: Value, outputs: range) -> Value:
         """Return the weights of the part's output channels, its groups joined."""
         inputs, *kernel = weights.shape[1:]
+        own = partial(_of_part, outputs=outputs, part=self)
+        return derived(weights, (len(outputs), inputs * self.merged, *kernel), own)
 
-        def merge(every: Floats) -> Floats:
-            own = every[outputs.start : outputs.stop]
-            return own if self.merged == 1 else merge_groups(own, self.groups, self.merged)
 
-        return derived(weights, (len(outputs), inputs * self.merged, *kernel), merge)
+def _of_part(weights: Floats, outputs: range, part: GroupPart) -> Floats:
+    own = weights[outputs.start : outputs.stop]
+    return own if part.merged == 1 else merge_groups(own, part.groups, part.merged)
 
 
 def group_parts(shape: ConvShape, width: int) -> tuple[GroupPart, ...]:
