@@ -303,7 +303,7 @@ def test_values_a_channel_keep_their_places(channels, width):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_weights_of_all_steps_are_made(threads: int) -> None:
-    packed = PackedWeights(threads, 0)
+    packed = PackedWeights(threads, 2**20)
     for step in range(20):
         packed.add(step, recipe(lambda step=step: np.full(100 - step, step, np.float32), 100 - step))
     made = packed.finish()
@@ -315,7 +315,7 @@ def test_weights_that_cannot_be_read_are_an_error(threads: int) -> None:
     def fail() -> Floats:
         raise PowerlabError("the file is gone.")
 
-    packed = PackedWeights(threads, 0)
+    packed = PackedWeights(threads, 2**20)
     packed.add(0, recipe(lambda: np.zeros(8, np.float32), 8))
     packed.add(1, recipe(fail, 8))
     with pytest.raises(PowerlabError, match="the file is gone"):
@@ -323,7 +323,7 @@ def test_weights_that_cannot_be_read_are_an_error(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("total_bytes", [0, 2**30], ids=["few", "many"])
+@pytest.mark.parametrize("total_bytes", [0, 2**20, 2**30], ids=["tiny", "few", "many"])
 def test_weights_are_packed_from_memory_used_again(threads: int, total_bytes: int) -> None:
     packed, expected = PackedWeights(threads, total_bytes), {}
     for step in range(40):

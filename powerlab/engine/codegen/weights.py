@@ -27,6 +27,8 @@ from powerlab.engine.target.tiers import native_engine
 _LARGE_BYTES = 2**20
 _FEW_BYTES = 2**23
 """So much is read and packed faster than a thread of Python's is started."""
+_TINY_BYTES = 2**15
+"""So much is packed faster than a thread of the queue is started."""
 _MOST_READ = 2
 """So many weights may be read and not yet packed: what they lie in is used again."""
 
@@ -58,7 +60,7 @@ class PackedWeights:
     """
 
     def __init__(self, threads: int, total_bytes: int, before: Made | None = None) -> None:
-        self._others = threads - 1
+        self._others = threads - 1 if total_bytes >= _TINY_BYTES else 0
         self._few = total_bytes <= _FEW_BYTES
         self._before = before
         self._found: dict[int, Floats] = {}
