@@ -36,7 +36,7 @@ UNDER_LAYERS = (
         "test_networks",
     ),
     *("test_operators", "test_products", "test_random_networks", "test_training", "test_transposed", "test_validation"),
-    "test_volumes",
+    *("test_volumes", "test_whole_numbers"),
 )
 """Modules that compute in this process under Vulkan's validation layers, which must have nothing to say."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.images import Image, image_of
 from powerlab.engine.gpu.joins import Join, find_joins
-from powerlab.engine.gpu.picking import place_views
+from powerlab.engine.gpu.picking import picking_inputs, place_views
 from powerlab.engine.gpu.program import GpuProgram, words
 from powerlab.engine.gpu.recorder import Recorder
 from powerlab.engine.ir.graph import Graph
@@ -43,12 +43,14 @@ class Builder(Recorder):
     graph: Graph
     picked: dict[str, int] = field(default_factory=dict)
     _views: dict[str, str] = field(default_factory=dict)
+    _picking: set[str] = field(default_factory=set)
     _places: dict[str, _Places] = field(default_factory=dict)
     _joins: dict[str, Join] = field(default_factory=dict)
     _joined: dict[str, Storage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._views = place_views(self.graph)
+        self._picking = picking_inputs(self.graph, self._views)
         self._joins = find_joins(self.graph, self.dtype.itemsize, self.target.alignment_bytes)
         for info in self.graph.inputs:
             self._places[info.name] = _Places()
@@ -58,12 +60,17 @@ class Builder(Recorder):
         return image_of(self.graph.shape(name))
 
     def places(self, name: str, size: int) -> Storage:
-        """Return whole numbers that pick along an axis of a size: a constant, or an input, whose numbers runs check.
+        """Return whole numbers that pick along an axis of a size.
 
-        Of a view of an input these are the input's own.
+        They are a constant, computed, or an input, whose numbers runs check; of a view of an input the input's own.
         """
         if name in self.graph.constants:
             return self.constant(np.asarray(self.graph.constants[name], np.int32), integers=True)
+        if name not in self._views:
+            count = self.graph.tensors[name].elements
+            places = self.room(count, np.dtype(np.int32).itemsize)
+            self.emit_flat("places", f"{name} as places", (places, self.rows(name)), count, push=(count,))
+            return places
         name = self._views[name]
         self.picked[name] = min(size, self.picked.get(name, size))
         return self._outside(name)
@@ -84,6 +91,8 @@ class Builder(Recorder):
         """Return where a tensor lies in rows."""
         if name in self.graph.kept_constants and name not in self._places:
             self._places[name] = _Places(rows=self.constant(self.graph.kept_constants[name]))
+        if self._views.get(name) in self._picking and name not in self._places:
+            self._places[name] = _Places()
         places, image = self._places[name], self.image(name)
         if places.rows is None and places.blocks is None:
             self._load(name, places)
@@ -101,7 +110,8 @@ class Builder(Recorder):
         if name not in self._places:
             self.rows(name)
         places, image = self._places[name], self.image(name)
-        if places.blocks is None and places.rows is None and not (image.is_rows and not self.half):
+        loaded = places.blocks is None and places.rows is None and name not in self._picking
+        if loaded and not (image.is_rows and not self.half):
             places.blocks = self.room(4 * image.vectors)
             self.convert("load", f"{name} to blocks", places.blocks, self._outside(name), image)
         if places.blocks is None:
@@ -119,7 +129,13 @@ class Builder(Recorder):
         return self.storage(Space.INPUT, index, words(self.graph.tensors[name].elements, 4))
 
     def _load(self, name: str, places: _Places) -> None:
-        outside = self._outside(name)
+        source = self._views.get(name, name)
+        outside = self._outside(source)
+        if source in self._picking:
+            count = self.graph.tensors[name].elements
+            places.rows = self.room(count)
+            self.emit_flat("numbers", f"{name} as numbers", (places.rows, outside), count, push=(count,))
+            return
         if not self.half:
             places.rows = outside
             return

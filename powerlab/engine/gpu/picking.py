@@ -1,4 +1,4 @@
-"""Inputs of whole numbers that pick places along an axis, and views of them: nobody computes with these."""
+"""Inputs of whole numbers that pick places along an axis, and views of them, which lie as integers."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def reads_places(graph: Graph, views: dict[str, str], node: Node, name: str) -> 
     if node.op_type == "Gather":
         return name == node.inputs[1] and graph.tensors[name].elements == graph.tensors[views[name]].elements
     return node.op_type in _VIEWS or (node.op_type == "ScatterElements" and name == node.inputs[1])
+
+
+def picking_inputs(graph: Graph, views: dict[str, str]) -> set[str]:
+    """Return the inputs that pick places, some of them by a view."""
+    picks = ((node, node.inputs[1]) for node in graph.nodes if node.op_type in ("Gather", "ScatterElements"))
+    return {views[name] for node, name in picks if reads_places(graph, views, node, name)}

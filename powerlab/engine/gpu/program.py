@@ -58,11 +58,22 @@ class Constant(Struct, frozen=True, eq=False):
         return words(self.value.size, self.dtype.itemsize)
 
     def bytes(self) -> NDArray[np.uint8]:
-        """Return the numbers as they are stored, those that fill up the last vector being 0."""
+        """Return the numbers as they are stored, those that fill up the last vector being 0.
+
+        Numbers beyond float16 are its largest, as masks' are that stand for minus infinity.
+        """
         stored = np.zeros(self.words * WORD_BYTES, np.uint8)
-        values = np.ascontiguousarray(value_of(self.value), self.dtype).reshape(-1).view(np.uint8)
+        values = _stored(value_of(self.value).reshape(-1), self.dtype).view(np.uint8)
         stored[: values.size] = values
         return stored
+
+
+def _stored(value: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        stored = np.ascontiguousarray(value, dtype)
+    if dtype == np.float16 and (beyond := np.isinf(stored) & np.isfinite(value)).any():
+        stored[beyond] = np.copysign(np.finfo(dtype).max, value[beyond]).astype(dtype)
+    return stored
 
 
 class Part(Struct, frozen=True):

@@ -21,6 +21,7 @@ from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.passes.expand.unfolding import expand_unfolding
 from powerlab.engine.passes.fold.batch_norms import fold_scales
 from powerlab.engine.passes.fold.constants import fold_constants
+from powerlab.engine.passes.fold.equal_elements import fold_equal_elements
 from powerlab.engine.passes.fold.factors import fold_factors
 from powerlab.engine.passes.fold.quantized_constants import fold_quantized_constants
 from powerlab.engine.passes.fold.rows import fold_rows
@@ -79,6 +80,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_attention,
     expand_rotary,
     expand_training,
+    fold_equal_elements,
     fold_constants,
     see_moves_of_floats,
     sign_weights,

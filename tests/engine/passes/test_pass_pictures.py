@@ -121,6 +121,11 @@ PICTURES = {
         "y,kept",
         ["Identity kept.kept -> kept", "Mul x,y.floats -> y"],
     ),
+    "fold_equal_elements": (
+        ["GlobalAveragePool x -> g", "ArgMax g -> i", "GatherElements w,i -> y"],
+        "y",
+        ["GlobalAveragePool x -> g", "ArgMax g -> i", "Expand y.element,y.shape -> y"],
+    ),
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
     "see_moves_of_floats": (
         [

@@ -48,7 +48,7 @@ from powerlab.engine.gpu.lowering.quantized.images import (
     lower_quantized_view,
 )
 from powerlab.engine.gpu.lowering.recurrent.lowering import lower_recurrent
-from powerlab.engine.gpu.lowering.reductions import lower_reduce
+from powerlab.engine.gpu.lowering.reductions import lower_cumulative_sum, lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
 from powerlab.engine.gpu.lowering.rows import (
     lower_channel_norm,
@@ -63,6 +63,7 @@ from powerlab.engine.gpu.lowering.volume import lower_conv_volume
 from powerlab.engine.gpu.picking import place_views, reads_places
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
+from powerlab.engine.gpu.whole_numbers import WholeNumbers
 from powerlab.engine.ir.graph import Graph, Node
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
@@ -73,6 +74,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "ChannelNorm": lower_channel_norm,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
+    "CumSum": lower_cumulative_sum,
     "Elementwise": lower_elementwise,
     "Dequantize": lower_dequantize,
     "Expand": lower_expand,
@@ -149,6 +151,7 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
     constants, exact, places = graph.kept_constants, set(small), place_views(graph)
+    whole = WholeNumbers(graph, half=half)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
@@ -159,10 +162,10 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
         for name in filter(None, (*node.inputs, *node.outputs)):
             info = graph.tensors[name]
             known = name in constants or name in exact or reads_places(graph, places, node, name)
-            if not known and not _is_known(graph, node, name):
+            if not known and not _is_known(graph, node, name) and not whole.reads(node, name):
                 raise PowerlabError(
-                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone "
-                    "yet; use the device cpu for this model."
+                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats and "
+                    "small whole numbers alone yet; use the device cpu for this model."
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
@@ -190,6 +193,6 @@ def lower_nodes(builder: Builder) -> None:
 
 
 def _is_known(graph: Graph, node: Node, name: str) -> bool:
-    """Tell whether a GPU has a tensor's type: floats, bytes, and truth as 1 and 0."""
+    """Tell whether a GPU has a tensor's type whatever is in it: floats, and bytes."""
     in_bytes = node.op_type.startswith("Quant") or node.op_type == "Dequantize"
-    return {"f": True, "b": node.op_type == "Elementwise", "u": in_bytes}.get(graph.tensors[name].dtype.kind, False)
+    return {"f": True, "u": in_bytes}.get(graph.tensors[name].dtype.kind, False)

@@ -7,17 +7,21 @@ from powerlab.engine.gpu.activations import Finish, finish_by, finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.packing import per_output
 from powerlab.engine.gpu.lowering.strided import OPERATIONS, emit_strided
+from powerlab.engine.gpu.whole_numbers import kernel_of
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 _TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, SCALE_SHIFT = range(5)
 """OPERATION of ``shaders/pointwise.comp``."""
 
-_EXACT = {
-    "bit_and_strided_i64": "mul_strided_f32",
-    "bit_or_strided_i64": "max_strided_f32",
-    "cast_strided_i64_f32": "copy_strided_f32",
-    "equal_strided_i64": "equal_strided_f32",
+_WHOLE = {
+    **{name: name for name in ("add", "equal", "is_not_zero", "is_zero", "less", "less_or_equal", "max", "min", "mul")},
+    "bit_and": "mul",
+    "bit_or": "max",
+    "bit_xor": "not_equal",
+    "cast": "copy",
+    "sub": "sub",
+    "where": "where",
 }
 """Kernels over truth and over small integers, which are floats on a GPU → the same over floats."""
 
@@ -67,14 +71,14 @@ def lower_elementwise(builder: Builder, node: Node) -> None:
     Raises:
         PowerlabError: there is no such function on a GPU.
     """
-    kernel = str(node.attributes["kernel"])
-    stem, _, kinds = _EXACT.get(kernel, kernel).partition("_strided_")
-    if stem not in OPERATIONS or kinds != "f32":
+    stem, kinds = kernel_of(node)
+    operation = stem if kinds == "f32" else _WHOLE.get(stem) if kinds.startswith("i64") else None
+    if operation not in OPERATIONS:
         raise PowerlabError(
             f"{node} computes {stem!r} of {kinds}, which the engine does not on a GPU yet; use the device cpu."
         )
     operands = tuple(builder.operand(name) for name in node.inputs)
-    emit_strided(builder, node, stem, builder.new_operand(node.outputs[0]), operands)
+    emit_strided(builder, node, operation, builder.new_operand(node.outputs[0]), operands)
 
 
 def emit_finish(builder: Builder, node: Node, storage: Storage, finish: Finish) -> None:

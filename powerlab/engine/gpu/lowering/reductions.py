@@ -1,4 +1,4 @@
-"""Reductions over axes."""
+"""Reductions over axes, and sums along one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.codegen.attributes import integers
+from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.recorder import LANES, MOST_GROUPS
 from powerlab.engine.ir.graph import Node
@@ -51,6 +51,16 @@ def lower_reduce(builder: Builder, node: Node) -> None:
         push=push,
         groups=(across, -(-count // across), 1),
     )
+
+
+def lower_cumulative_sum(builder: Builder, node: Node) -> None:
+    """Lower a CumSum."""
+    shape, axis = builder.graph.shape(node.inputs[0]), int(number(node, "axis"))
+    size, inner = shape[axis], math.prod(shape[axis + 1 :])
+    lines = math.prod(shape[:axis]) * inner
+    x, out = builder.rows(node.inputs[0]), builder.new_rows(node.outputs[0])
+    ends = tuple(int(number(node, name)) for name in ("exclusive", "reverse"))
+    builder.emit_flat("cumulative_sum", node, (out, x), lines, constants=ends, push=(lines, size, inner))
 
 
 def _joined(x: Operand, axes: list[int] | tuple[int, ...]) -> Operand:

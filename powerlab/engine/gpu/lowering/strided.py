@@ -25,6 +25,10 @@ OPERATIONS = {
     "less": 12,
     "greater": 13,
     "mul_add": 14,
+    "less_or_equal": 15,
+    "not_equal": 16,
+    "is_zero": 17,
+    "is_not_zero": 18,
 }
 """Stem of the CPU's kernel → its code in ``shaders/strided.comp``."""
 

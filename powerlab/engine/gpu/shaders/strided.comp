@@ -45,6 +45,10 @@ void main() {
     case 11: v = a == b ? 1.0 : 0.0; break;
     case 12: v = a < b ? 1.0 : 0.0; break;
     case 13: v = a > b ? 1.0 : 0.0; break;
+    case 15: v = a <= b ? 1.0 : 0.0; break;
+    case 16: v = a != b ? 1.0 : 0.0; break;
+    case 17: v = a == 0 ? 1.0 : 0.0; break;
+    case 18: v = a != 0 ? 1.0 : 0.0; break;
   }
   if (OPERATION == 9) v = (floatBitsToUint(a) & 0x7fffffffu) > 0x7f800000u ? 1.0 : 0.0;  // not a number
   if (OPERATION == 10) v = a != 0 ? b : float(z[from_z]);
