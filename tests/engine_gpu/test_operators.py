@@ -85,8 +85,8 @@ def test_rows_without_any_number_are_zeros():
 
 
 def test_what_is_not_supported_is_refused_by_name():
-    node = helper.make_node("GatherElements", ["x", "places"], ["y"], "picked")
-    graph = load_bytes(onnx_bytes([node], {"x": (2, 3)}, constants={"places": np.array([[0, 1, 0]])}))
+    node = helper.make_node("GatherND", ["x", "places"], ["y"], "picked")
+    graph = load_bytes(onnx_bytes([node], {"x": (2, 3)}, constants={"places": np.array([[0, 1], [1, 2]])}))
     with pytest.raises(PowerlabError, match=r"picked.* is not supported on a GPU yet"):
         compared(graph)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import onnx
 import pytest
 from engine_models import load_bytes
 from onnx import helper, numpy_helper
@@ -29,13 +28,13 @@ def node(operator, inputs, made="y", **attributes):
     return helper.make_node(operator, inputs.split(), [made], **attributes)
 
 
-def graph_of(nodes, *inputs, size=(2, TOKENS), **constants):
-    """Return a graph that gives out the floats ``y``."""
+def graph_of(nodes, *inputs, size=(2, TOKENS), kind=np.float32, **constants):
+    """Return a graph that gives out ``y``."""
     infos = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(KINDS[name])), size)
         for name in inputs
     ]
-    made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    made = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), None)
     values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     graph = helper.make_graph(nodes, "test", infos, [made], values)
     return load_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
@@ -57,7 +56,9 @@ def check(graph, *, half=False, **inputs):
     """Compare the bits with the processor's; what is computed here fits into 16 bits."""
     gpu, run = GpuModel(optimise(graph, for_cores=False), half=half), given(graph, **inputs)
     expected = Session(optimise(graph), 1).run(run)["y"]
-    np.testing.assert_array_equal(gpu.run(run)["y"], expected)
+    found = gpu.run(run)["y"]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
     gpu.poison()
     np.testing.assert_array_equal(gpu.run(run)["y"], expected)
 
@@ -184,6 +185,68 @@ def test_what_may_be_too_large_is_refused_by_name(case):
     read = {name for one in nodes for name in one.input}
     graph = graph_of(nodes, *(name for name in KINDS if name in read), **constants)
     with pytest.raises(PowerlabError, match="on a GPU the engine computes with floats and small whole numbers alone"):
+        GpuModel(optimise(graph, for_cores=False))
+
+
+ARGUMENTS = [("ArgMax", 0), ("ArgMax", 1), ("ArgMin", 0), ("ArgMin", 1)]
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize(("operator", "last"), ARGUMENTS)
+@pytest.mark.parametrize(("axis", "keepdims"), [(0, 1), (1, 0), (-1, 1)])
+def test_where_the_largest_number_is_comes_out_as_a_whole_number(operator, last, axis, keepdims, half):
+    made = node(operator, "x", axis=axis, keepdims=keepdims, select_last_index=last)
+    graph = graph_of([made], "x", size=(3, 5, 4), kind=np.int64)
+    check(graph, half=half, x=RANDOM.integers(-2, 3, (3, 5, 4)).astype(np.float32))
+    values = RANDOM.integers(-2, 3, (3, 5, 4)).astype(np.float32)
+    values[RANDOM.random(values.shape) < 0.3] = np.nan
+    check(graph, half=half, x=values)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_truth_comes_out_as_truth(half):
+    check(graph_of([node("Less", "x zero")], "x", zero=np.float32(0), kind=np.bool_), half=half)
+
+
+def test_sums_of_ids_do_not_come_out():
+    graph = graph_of([node("CumSum", "x axis", "s"), cast("s", np.int64, "y")], "x", axis=np.array(1), kind=np.int64)
+    with pytest.raises(PowerlabError, match="on a GPU the engine computes with floats and small whole numbers alone"):
+        GpuModel(optimise(graph, for_cores=False))
+
+
+PICKS = {
+    "constants": ([node("GatherElements", "x places", axis=1)], {"places": RANDOM.integers(-TOKENS, TOKENS, (2, 5))}),
+    "of another axis": (
+        [node("GatherElements", "x places", axis=0)],
+        {"places": RANDOM.integers(-2, 2, (3, TOKENS))},
+    ),
+    "at positions": (
+        [*POSITIONS, node("GatherElements", "table position", axis=1)],
+        {"padding": np.array(1), "axis": np.array(1), "table": TABLE.reshape(2, -1)},
+    ),
+    "given": ([node("GatherElements", "table ids", axis=1)], {"table": TABLE.reshape(2, -1)}),
+}
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("case", PICKS)
+def test_every_number_has_a_place_of_its_own(case, half):
+    nodes, constants = PICKS[case]
+    read = {name for one in nodes for name in one.input}
+    check(graph_of(nodes, *(name for name in KINDS if name in read), **constants), half=half)
+
+
+def test_places_for_some_of_the_rows_alone_are_refused():
+    graph = graph_of([node("GatherElements", "x places", axis=1)], "x", places=np.array([[0, 1]]))
+    with pytest.raises(PowerlabError, match="wants places for all of it but along one axis"):
+        GpuModel(optimise(graph, for_cores=False))
+
+
+@pytest.mark.parametrize("operator", ["Gather", "GatherElements"])
+@pytest.mark.parametrize("outside", [TOKENS, -TOKENS - 1])
+def test_constants_that_pick_outside_are_refused(operator, outside):
+    graph = graph_of([node(operator, "x places", axis=1)], "x", places=np.array([[0, outside], [1, 2]]))
+    with pytest.raises(PowerlabError, match=f"'places' picks from {TOKENS} rows and holds .*{outside}"):
         GpuModel(optimise(graph, for_cores=False))
 
 

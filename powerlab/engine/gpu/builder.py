@@ -63,9 +63,16 @@ class Builder(Recorder):
         """Return whole numbers that pick along an axis of a size.
 
         They are a constant, computed, or an input, whose numbers runs check; of a view of an input the input's own.
+
+        Raises:
+            PowerlabError: a constant lies outside.
         """
         if name in self.graph.constants:
-            return self.constant(np.asarray(self.graph.constants[name], np.int32), integers=True)
+            known = self.graph.constants[name]
+            if known.size and not -size <= known.min() <= known.max() < size:
+                held = f"{known.min()} to {known.max()}"
+                raise PowerlabError(f"the constant {name!r} picks from {size} rows and holds {held}; fix the model.")
+            return self.constant(np.asarray(known, np.int32), integers=True)
         if name not in self._views:
             count = self.graph.tensors[name].elements
             places = self.room(count, np.dtype(np.int32).itemsize)

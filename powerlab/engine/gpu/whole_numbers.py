@@ -19,7 +19,7 @@ from powerlab.engine.ir.graph import Graph, Node
 _EXACT = {False: 2**24 - 1, True: 2**11 - 1}
 """The largest whole number to which floats of 32 bits, and of 16, round no other."""
 
-_VIEWS = ("Concat", "Expand", "Gather", "Reshape", "Slice", "Tile", "Transpose")
+_VIEWS = ("Concat", "Expand", "Gather", "GatherElements", "Reshape", "Slice", "Tile", "Transpose")
 """Operators that move numbers of the inputs which are no places."""
 
 _COMPARISONS = ("equal", "less", "less_or_equal")
@@ -68,14 +68,15 @@ class WholeNumbers:
     def reads(self, node: Node, name: str) -> bool:
         """Tell whether a node may read or make a tensor of whole numbers or truth on a GPU."""
         if self.range_of(name) is not None:
-            return node.op_type != "Gather" or name != node.inputs[1] or self._is_inside(node)
+            picks = node.op_type in ("Gather", "GatherElements") and name == node.inputs[1]
+            return not picks or self._is_inside(node)
         if name not in self._given or node.op_type != "Elementwise":
             return False
         stem, kinds = kernel_of(node)
         return kinds == "i64_f32" or (node.outputs[0] in self._ranges and stem in (*_COMPARISONS, *_TESTS))
 
     def _is_inside(self, node: Node) -> bool:
-        """Tell whether all numbers by which a Gather picks lie inside the axis."""
+        """Tell whether all numbers at which a node picks lie inside the axis."""
         places = self.range_of(node.inputs[1])
         size = self._graph.shape(node.inputs[0])[int(number(node, "axis"))]
         return places is not None and -size <= places.least <= places.most < size
@@ -87,6 +88,8 @@ class WholeNumbers:
     def _computed(self, node: Node) -> Range | None:
         if node.op_type == "Elementwise":
             return self._elementwise(node)
+        if node.op_type == "ArgMost":
+            return Range(0, self._graph.shape(node.inputs[0])[int(number(node, "axis"))] - 1)
         moved = node.inputs[: None if node.op_type == "Concat" else 1]
         ranges = [self.range_of(name) for name in moved]
         known = [one for one in ranges if one is not None]

@@ -20,6 +20,7 @@ from powerlab.engine.gpu.lowering.moving import (
     lower_concat,
     lower_expand,
     lower_gather,
+    lower_gather_elements,
     lower_pad,
     lower_reshape,
     lower_slice,
@@ -48,7 +49,7 @@ from powerlab.engine.gpu.lowering.quantized.images import (
     lower_quantized_view,
 )
 from powerlab.engine.gpu.lowering.recurrent.lowering import lower_recurrent
-from powerlab.engine.gpu.lowering.reductions import lower_cumulative_sum, lower_reduce
+from powerlab.engine.gpu.lowering.reductions import lower_arg_most, lower_cumulative_sum, lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
 from powerlab.engine.gpu.lowering.rows import (
     lower_channel_norm,
@@ -70,6 +71,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys((name for name in FUNCTIONS if name), lower_function),
     **TRAINING,
     "Add": lower_add,
+    "ArgMost": lower_arg_most,
     "AveragePool": lower_average_pool,
     "ChannelNorm": lower_channel_norm,
     "Clamp": lower_clamp,
@@ -84,6 +86,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "FusedLstm": lower_recurrent,
     "FusedVolumeConv": lower_conv_volume,
     "Gather": lower_gather,
+    "GatherElements": lower_gather_elements,
     "GlobalAveragePool": lower_global_average_pool,
     "GroupNorm": lower_group_norm,
     "Interpolate": lower_interpolate,
@@ -130,9 +133,11 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
     check_lowered(graph, half=half)
-    if odd := [info.name for info in graph.outputs if info.dtype.kind != "f"]:
+    whole = WholeNumbers(graph, half=half)
+    if odd := [info.name for info in graph.outputs if info.dtype.kind != "f" and whole.range_of(info.name) is None]:
         raise PowerlabError(
-            f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
+            f"the output {odd[0]!r} is no float and no small whole number, and a GPU gives out no other yet; use the "
+            "device cpu."
         )
     builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
     lower_nodes(builder)

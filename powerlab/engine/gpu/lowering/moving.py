@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.strided import copy
@@ -99,8 +100,34 @@ def lower_gather(builder: Builder, node: Node) -> None:
     outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     picked = builder.graph.tensors[node.inputs[1]].elements
     places, x = builder.places(node.inputs[1], size), builder.rows(node.inputs[0])
-    out = builder.new_rows(node.outputs[0])
-    builder.emit_flat("gather", node, (out, x, places), outer * picked * inner, push=(outer, size, picked, inner))
+    _gather(builder, node, (x, places), (outer, size, picked, inner), each=False)
+
+
+def lower_gather_elements(builder: Builder, node: Node) -> None:
+    """Lower a GatherElements of places that the model knows, that are computed, or that a run gives.
+
+    Raises:
+        PowerlabError: there are fewer places along some other axis than numbers.
+    """
+    axis, shape = int(number(node, "axis")), builder.graph.shape(node.inputs[0])
+    picked = builder.graph.shape(node.inputs[1])
+    if (*shape[:axis], *shape[axis + 1 :]) != (*picked[:axis], *picked[axis + 1 :]):
+        raise PowerlabError(
+            f"{node} picks from {list(shape)} at {list(picked)}, and on a GPU the engine wants places for all of it "
+            "but along one axis; use the device cpu."
+        )
+    outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    sources = builder.rows(node.inputs[0]), builder.places(node.inputs[1], size)
+    _gather(builder, node, sources, (outer, size, picked[axis], inner), each=True)
+
+
+def _gather(
+    builder: Builder, node: Node, sources: tuple[Storage, Storage], sizes: tuple[int, int, int, int], *, each: bool
+) -> None:
+    """Append a dispatch that picks from numbers at places; sizes are outer, of the axis, picked, and inner ones."""
+    outer, _, picked, inner = sizes
+    buffers = (builder.new_rows(node.outputs[0]), *sources)
+    builder.emit_flat("gather", node, buffers, outer * picked * inner, constants=(int(each),), push=sizes)
 
 
 def _move_channels(

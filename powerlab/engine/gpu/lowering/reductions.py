@@ -1,8 +1,9 @@
-"""Reductions over axes, and sums along one."""
+"""Reductions over axes, and what goes along one."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -55,12 +56,22 @@ def lower_reduce(builder: Builder, node: Node) -> None:
 
 def lower_cumulative_sum(builder: Builder, node: Node) -> None:
     """Lower a CumSum."""
+    _along(builder, node, "cumulative_sum", ("exclusive", "reverse"))
+
+
+def lower_arg_most(builder: Builder, node: Node) -> None:
+    """Lower an ArgMost, ArgMax or ArgMin of ONNX."""
+    _along(builder, node, "arg_most", ("last", "largest"))
+
+
+def _along(builder: Builder, node: Node, kernel: str, flags: Sequence[str]) -> None:
+    """Append a dispatch that goes along an axis, a line an invocation."""
     shape, axis = builder.graph.shape(node.inputs[0]), int(number(node, "axis"))
     size, inner = shape[axis], math.prod(shape[axis + 1 :])
     lines = math.prod(shape[:axis]) * inner
     x, out = builder.rows(node.inputs[0]), builder.new_rows(node.outputs[0])
-    ends = tuple(int(number(node, name)) for name in ("exclusive", "reverse"))
-    builder.emit_flat("cumulative_sum", node, (out, x), lines, constants=ends, push=(lines, size, inner))
+    constants = [int(number(node, name)) for name in flags]
+    builder.emit_flat(kernel, node, (out, x), lines, constants=constants, push=(lines, size, inner))
 
 
 def _joined(x: Operand, axes: list[int] | tuple[int, ...]) -> Operand:
