@@ -84,6 +84,29 @@ def test_rows_without_any_number_are_zeros():
     assert not found[1].any()
 
 
+BOXES = {"all": np.s_[:, :, :], "some": np.s_[1:, ::2, :4], "backwards": np.s_[:1, ::-1, 1:3], "rows": np.s_[1:, 2:]}
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("case", BOXES)
+def test_a_box_is_assigned_to(case, half):
+    shape, box = (2, 5, 6), BOXES[case]
+    places = np.stack(np.meshgrid(*(np.arange(n)[s] for n, s in zip(shape, box, strict=False)), indexing="ij"), -1)
+    given = (*places.shape[:-1], *shape[len(box) :])
+    node = helper.make_node("ScatterND", ["x", "places", "given"], ["y"])
+    graph = load_bytes(onnx_bytes([node], {"x": shape, "given": given}, constants={"places": places}))
+    compared(graph, half=half, tolerance=1e-3 if half else TOLERANCE)
+
+
+@pytest.mark.parametrize(("reduction", "places"), [("add", [[0], [1]]), ("none", [[0], [0]])])
+def test_other_scatters_are_refused(reduction, places):
+    node = helper.make_node("ScatterND", ["x", "places", "given"], ["y"], "put", reduction=reduction)
+    constants = {"places": np.array(places)}
+    graph = load_bytes(onnx_bytes([node], {"x": (2, 3), "given": (2, 3)}, constants=constants, opset=18))
+    with pytest.raises(PowerlabError, match=r"put.* puts numbers where no constant box is"):
+        compared(graph)
+
+
 def test_what_is_not_supported_is_refused_by_name():
     node = helper.make_node("GatherND", ["x", "places"], ["y"], "picked")
     graph = load_bytes(onnx_bytes([node], {"x": (2, 3)}, constants={"places": np.array([[0, 1], [1, 2]])}))

@@ -166,6 +166,17 @@ def test_a_box_that_constant_tuples_name_is_copied(shape, data):
     assert not any(kernel.startswith("put") for kernel, _ in found.steps())
 
 
+def test_what_a_box_of_everything_hides_is_not_copied():
+    """As exporters write ``x[:, :] = y``."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("ScatterND", ["r", "i", "u"], ["y"])]
+    inputs = {"x": made((1, 4, 3)), "u": made((1, 4, 3))}
+    grid = np.stack(np.meshgrid(*map(np.arange, (1, 4, 3)), indexing="ij"), -1)
+    model = onnx_bytes(nodes, {name: value.shape for name, value in inputs.items()}, constants={"i": grid})
+    session = Session(optimise(load_bytes(model)), threads=1)
+    alike(session.run(inputs), {"y": inputs["u"]})
+    assert sum(label == "y" for _, label in session.steps()) == 1
+
+
 @pytest.mark.parametrize("index", [[[0], [1], [1]], [[0], [2], [3]], [[2], [0], [1]]])
 def test_tuples_that_name_no_box_are_put_one_by_one(index):
     model = onnx_bytes(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from msgspec.structs import replace
 
 from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.boxes import assigned_box, is_all
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.ops.gathering import UPDATES
 from powerlab.engine.program.operand import Operand, joined
 
 _MAKES_GENERAL = ("Expand", "ScatterElements", "ScatterND")
@@ -64,10 +63,15 @@ def lower_scatter_elements(builder: Builder, node: Node) -> None:
 def lower_scatter_nd(builder: Builder, node: Node) -> None:
     """Lower a ScatterND: threads share the axes behind those that are indexed.
 
-    Exporters write ``x[:, 1:] = y`` so: then the places are a box of the data, and a copy fills it.
+    Where the places are a box of the data, a copy fills it; where they are all of it, nobody reads what was there.
     """
+    data = builder.general(node.inputs[0])
+    box = assigned_box(builder.graph, node, data)
+    if box is not None and is_all(box, data):
+        builder.copy(node, builder.new_general(node.outputs[0]), builder.general(node.inputs[2]))
+        return
     out = _updated(builder, node)
-    box = _box(builder, node, out)
+    box = assigned_box(builder.graph, node, out)
     if box is not None:
         builder.copy(node, box, builder.general(node.inputs[2]))
         return
@@ -79,37 +83,6 @@ def lower_scatter_nd(builder: Builder, node: Node) -> None:
     operands = tuple(one.permuted(order) for one in (target, updates, places))
     shared = len(updates.sizes) - tuples
     _put(builder, node, operands, _axes(out, 0, named), apart=index.strides[-1], shared=shared)
-
-
-def _box(builder: Builder, node: Node, data: Operand) -> Operand | None:
-    """Return the part of the data that constant indices name in order; None where they are none, or add to it."""
-    if node.inputs[1] not in builder.graph.kept_constants or int(number(node, "update")) != UPDATES["none"]:
-        return None
-    index = builder.graph.constants[node.inputs[1]]
-    *walked, named = index.shape
-    sizes = np.array(data.sizes[:named])
-    index = np.where(index < 0, index + sizes, index)
-    if not index.size or index.min() < 0 or np.any(index >= sizes):
-        return None
-    first = index[(0,) * len(walked)]
-    steps = np.zeros((len(walked), named), np.int64)
-    regular = first
-    for axis, count in enumerate(walked):
-        if count > 1:
-            steps[axis] = index[tuple(int(at == axis) for at in range(len(walked)))] - first
-        along = np.arange(count).reshape(-1, *(1,) * (len(walked) - axis))
-        regular = regular + along * steps[axis]
-    moved = steps != 0
-    once = moved.sum(axis=0).max(initial=0) <= 1 and np.array_equal(moved.sum(axis=1), np.array(walked) > 1)
-    if not once or not np.array_equal(regular, index):
-        return None
-    strides = np.array(data.strides[:named])
-    return replace(
-        data,
-        sizes=(*walked, *data.sizes[named:]),
-        strides=(*(steps @ strides).tolist(), *data.strides[named:]),
-        offset=data.offset + int(first @ strides),
-    )
 
 
 def _seen(operand: Operand, like: Operand, strides: tuple[int, ...]) -> Operand:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+from msgspec.structs import replace
+
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.boxes import assigned_box, is_all
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.strided import copy
 from powerlab.engine.ir.graph import IMAGE_AXES, Node
@@ -119,6 +122,25 @@ def lower_gather_elements(builder: Builder, node: Node) -> None:
     outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     sources = builder.rows(node.inputs[0]), builder.places(node.inputs[1], size)
     _gather(builder, node, sources, (outer, size, picked[axis], inner), each=True)
+
+
+def lower_scatter_nd(builder: Builder, node: Node) -> None:
+    """Lower a ScatterND that assigns to a box: ``x[:, 1:] = y``.
+
+    Raises:
+        PowerlabError: it assigns to places that are no box, or only a run gives, or it adds.
+    """
+    x = builder.operand(node.inputs[0])
+    box = assigned_box(builder.graph, node, x)
+    if box is None:
+        raise PowerlabError(
+            f"{node} puts numbers where no constant box is, which the engine does not on a GPU yet; use the device cpu."
+        )
+    out = builder.new_operand(node.outputs[0])
+    if not is_all(box, x):
+        copy(builder, node, out, x)
+    target = replace(box, storage=out.storage, offset=box.offset - x.offset + out.offset)
+    copy(builder, node, target, builder.operand(node.inputs[2]))
 
 
 def _gather(
