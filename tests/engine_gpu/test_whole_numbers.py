@@ -166,8 +166,16 @@ REFUSED = {
         [node("Equal", "ids last", "same"), cast("same", np.float32, "y")],
         {"last": np.array(2**24)},
     ),
-    "two numbers of a run": ([node("Equal", "ids mask", "same"), cast("same", np.float32, "y")], {}),
-    "sums of ids": ([node("Add", "ids mask", "sum"), cast("sum", np.float32, "y")], {}),
+    "products of ids and a large number": (
+        [
+            node("Mul", "ids last", "product"),
+            cast("product", np.float32, "p"),
+            node("Gather", "table ids", "rows"),
+            node("Gather", "rows first", "row", axis=2),
+            node("Add", "row p"),
+        ],
+        {"last": np.array(2**24 - 1), "table": TABLE, "first": np.array(0)},
+    ),
     "positions past the table": (
         [*POSITIONS, node("Gather", "table position")],
         {"padding": np.array(1), "axis": np.array(1), "table": TABLE[:TOKENS]},
@@ -248,6 +256,56 @@ def test_constants_that_pick_outside_are_refused(operator, outside):
     graph = graph_of([node(operator, "x places", axis=1)], "x", places=np.array([[0, outside], [1, 2]]))
     with pytest.raises(PowerlabError, match=f"'places' picks from {TOKENS} rows and holds .*{outside}"):
         GpuModel(optimise(graph, for_cores=False))
+
+
+BOUNDED = {
+    "how many are seen": ([node("CumSum", "mask axis", "count"), cast("count", np.float32, "y")], 2**15, 1),
+    "both are seen": (
+        [
+            node("Unsqueeze", "mask last", "column"),
+            node("Unsqueeze", "mask first", "row"),
+            node("Mul", "row column", "both"),
+            cast("both", np.float32, "y"),
+        ],
+        255,
+        1,
+    ),
+    "turned ids": ([node("Transpose", "ids", "turned", perm=[1, 0]), node("Gather", "table turned")], 39, 39),
+}
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("case", BOUNDED)
+def test_runs_may_give_what_stays_small_alone(case, half):
+    nodes, most, most_in_16_bits = BOUNDED[case]
+    read = {name for one in nodes for name in one.input}
+    known = {"axis": np.array(1), "first": np.array([1]), "last": np.array([2]), "table": TABLE}
+    graph = graph_of(
+        nodes,
+        *(name for name in ("ids", "mask") if name in read),
+        **{name: value for name, value in known.items() if name in read},
+    )
+    check(graph, half=half)
+    (name,) = (info.name for info in graph.inputs)
+    limit = most_in_16_bits if half else most
+    gpu = GpuModel(optimise(graph, for_cores=False), half=half)
+    gpu.run({name: np.full((2, TOKENS), limit)})
+    with pytest.raises(PowerlabError, match=f"{name!r} holds {limit + 1} to {limit + 1}, and this model on a GPU"):
+        gpu.run({name: np.full((2, TOKENS), limit + 1)})
+
+
+def test_ids_are_as_large_as_their_table():
+    nodes = [
+        node("Gather", "table ids", "rows"),
+        node("ArgMax", "ids", "last", axis=1),
+        node("Mul", "ids ids", "squared"),
+        cast("last", np.float32, "a"),
+        cast("squared", np.float32, "b"),
+        node("Gather", "rows first", "row", axis=2),
+        node("Sub", "row b", "c"),
+        node("Add", "c a"),
+    ]
+    check(graph_of(nodes, "ids", table=TABLE, first=np.array(0)), half=True)
 
 
 def test_more_tokens_than_floats_of_16_bits_count_are_refused_in_these():

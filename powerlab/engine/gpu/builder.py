@@ -7,6 +7,7 @@ lie in blocks alone, 4 channels a word.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,10 +38,12 @@ class Builder(Recorder):
 
     Attributes:
         graph: the optimised graph.
+        bounded: inputs of whole numbers -> the largest that a run may give.
         picked: inputs that pick along axes -> the size of the smallest of them.
     """
 
     graph: Graph
+    bounded: Mapping[str, int] = field(default_factory=dict)
     picked: dict[str, int] = field(default_factory=dict)
     _views: dict[str, str] = field(default_factory=dict)
     _picking: set[str] = field(default_factory=set)
@@ -88,7 +91,7 @@ class Builder(Recorder):
 
     def is_place(self, name: str) -> bool:
         """Tell whether a tensor is an input that picks along an axis, or a view of one, of which there is no copy."""
-        return self._views.get(name) in self.picked
+        return self._views.get(name) in self._picking
 
     def in_blocks(self, name: str) -> bool:
         """Tell whether a tensor lies in blocks already."""
@@ -238,5 +241,6 @@ class Builder(Recorder):
             outputs=tuple(words(info.elements, 4) for info in self.graph.outputs),
             half=self.half,
             picked=self.picked,
+            bounded=self.bounded,
             parts=self.parts,
         )

@@ -32,6 +32,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
         outputs: name -> shape of every output, of all slices.
         dtypes: name -> numpy type of every input and output, as the model says.
         picked: inputs that pick along axes -> the size of the smallest of them.
+        bounded: inputs of whole numbers -> the largest that a run may give, without its sign.
         layout: where everything lies.
         slices: parts the first axis is cut into.
     """
@@ -40,6 +41,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     outputs: Mapping[str, tuple[int, ...]]
     dtypes: Mapping[str, np.dtype[Any]]
     picked: Mapping[str, int]
+    bounded: Mapping[str, int]
     layout: Layout
     slices: int
 
@@ -66,7 +68,12 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
     def _readable(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
         """Return an input as a GPU reads it: floats, or 32-bit places that lie inside what they pick from."""
-        size = self.picked.get(name)
+        size, most = self.picked.get(name), self.bounded.get(name)
+        if most is not None and array.size and not -most <= array.min() <= array.max() <= most:
+            held = f"{array.min()} to {array.max()}"
+            raise PowerlabError(
+                f"the input {name!r} holds {held}, and this model on a GPU takes {-most} to {most}; use the cpu."
+            )
         if size is None:
             return readable(to_engine(array, np.dtype(np.float32)))
         if array.size and not -size <= array.min() <= array.max() < size:

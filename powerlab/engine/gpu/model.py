@@ -84,6 +84,7 @@ class GpuModel:
             outputs=self.outputs,
             dtypes=self.dtypes,
             picked=program.picked,
+            bounded=program.bounded,
             layout=self._layout,
             slices=slices,
         )

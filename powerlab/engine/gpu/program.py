@@ -100,6 +100,7 @@ class GpuProgram(Struct, frozen=True, eq=False):
         outputs: words of each output.
         half: whether numbers between kernels and weights are stored in 16 bits.
         picked: inputs that pick along axes -> the size of the smallest of them.
+        bounded: inputs of whole numbers -> the largest that a run may give, without its sign.
         parts: number of a storage -> which part of which other one it is; all others have memory of their own.
     """
 
@@ -109,6 +110,7 @@ class GpuProgram(Struct, frozen=True, eq=False):
     outputs: tuple[int, ...]
     half: bool
     picked: Mapping[str, int]
+    bounded: Mapping[str, int]
     parts: Mapping[int, Part]
 
 

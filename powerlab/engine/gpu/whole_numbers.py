@@ -1,19 +1,20 @@
 """Whole numbers and truth that floats hold exactly, with which a GPU computes as with floats.
 
-Nobody knows which numbers a run gives, but what exporters compute of token ids and masks is small whatever they are:
-whether an id is that of padding, how many tokens lie before it, which of them may be seen. So each tensor has a range.
+Nobody knows which numbers a run gives, but what exporters compute of token ids and masks is mostly small whatever they
+are: whether an id is that of padding, how many tokens lie before it, which of them may be seen. So each tensor has a
+range. Ids lie inside their table, and where a sum of masks would still be too large, runs may give small numbers alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product, starmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from powerlab.engine.codegen.attributes import number
-from powerlab.engine.gpu.picking import place_views
+from powerlab.engine.gpu.picking import picking_inputs, place_views, reads_places
 from powerlab.engine.ir.graph import Graph, Node
 
 _EXACT = {False: 2**24 - 1, True: 2**11 - 1}
@@ -25,6 +26,8 @@ _VIEWS = ("Concat", "Expand", "Gather", "GatherElements", "Reshape", "Slice", "T
 _COMPARISONS = ("equal", "less", "less_or_equal")
 _TESTS = ("is_inf", "is_nan", "is_not_zero", "is_zero")
 _LOGICAL = ("bit_and", "bit_or", "bit_xor")
+_BOUNDS = (2**15, 255, 1)
+"""Bounds of what a run gives that are tried where floats do not hold what becomes of anything larger."""
 
 
 class Range(NamedTuple):
@@ -43,26 +46,37 @@ class WholeNumbers:
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
         half: whether numbers between kernels are stored in 16 bits.
+        most: the largest whole number that a run may give where it picks nothing, without its sign; None: any.
+
+    Attributes:
+        bounded: the inputs of which that holds, with it.
     """
 
-    def __init__(self, graph: Graph, *, half: bool) -> None:
+    def __init__(self, graph: Graph, *, half: bool, most: int | None = None) -> None:
         self._graph, self._most = graph, _EXACT[half]
-        self._given = place_views(graph)
+        views = place_views(graph)
+        picking = picking_inputs(graph, views)
+        self._given = {name: source for name, source in views.items() if self._is_same(name, source, picking)}
         self._ranges = {info.name: _TRUTH for info in graph.inputs if info.dtype.kind == "b"}
+        others = [info for info in graph.inputs if info.dtype.kind in "iu" and info.name not in picking]
+        self.bounded = {} if most is None else {info.name: most for info in others}
+        for info in others:
+            if most is not None:
+                self._note(info.name, Range(-most * (info.dtype.kind == "i"), most))
+        for source, size in _picked_sizes(graph, views).items():
+            self._note(source, Range(-size, size - 1))
         for node in graph.nodes:
-            dtype = graph.tensors[node.outputs[0]].dtype
-            found = self._computed(node) if dtype.kind in "iub" else None
-            if found is not None and self._fits(found, dtype):
-                self._ranges[node.outputs[0]] = found
+            if node.outputs[0] in views and node.outputs[0] not in self._given:
+                continue
+            if graph.tensors[node.outputs[0]].dtype.kind in "iub":
+                self._note(node.outputs[0], self._computed(node))
 
     def range_of(self, name: str) -> Range | None:
         """Return the range of a tensor; None where it has other numbers, or nobody knows which."""
         value = self._graph.kept_constants.get(name)
         if value is not None and name not in self._ranges and value.size > 0 and value.dtype.kind in "iub":
             array = self._graph.constants[name]
-            found = Range(int(array.min()), int(array.max()))
-            if self._fits(found, value.dtype):
-                self._ranges[name] = found
+            self._note(name, Range(int(array.min()), int(array.max())))
         return self._ranges.get(name)
 
     def reads(self, node: Node, name: str) -> bool:
@@ -75,15 +89,24 @@ class WholeNumbers:
         stem, kinds = kernel_of(node)
         return kinds == "i64_f32" or (node.outputs[0] in self._ranges and stem in (*_COMPARISONS, *_TESTS))
 
+    def _is_same(self, name: str, source: str, picking: set[str]) -> bool:
+        """Tell whether a view of an input has its numbers, each once; those of inputs that pick nothing are copied."""
+        return source not in picking or self._graph.tensors[name].elements == self._graph.tensors[source].elements
+
     def _is_inside(self, node: Node) -> bool:
         """Tell whether all numbers at which a node picks lie inside the axis."""
         places = self.range_of(node.inputs[1])
         size = self._graph.shape(node.inputs[0])[int(number(node, "axis"))]
         return places is not None and -size <= places.least <= places.most < size
 
-    def _fits(self, found: Range, dtype: np.dtype[Any]) -> bool:
-        limits = Range(*_TRUTH) if dtype.kind == "b" else Range(*map(int, (np.iinfo(dtype).min, np.iinfo(dtype).max)))
-        return max(-self._most, limits.least) <= found.least and found.most <= min(self._most, limits.most)
+    def _note(self, name: str, found: Range | None) -> None:
+        """Keep the range of a tensor, where floats and its type hold all of it."""
+        if found is None:
+            return
+        dtype = self._graph.tensors[name].dtype
+        limits = _TRUTH if dtype.kind == "b" else Range(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+        if max(-self._most, limits.least) <= found.least and found.most <= min(self._most, limits.most):
+            self._ranges[name] = found
 
     def _computed(self, node: Node) -> Range | None:
         if node.op_type == "Elementwise":
@@ -130,6 +153,29 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "sub": int.__sub__,
 }
 """Kernels of two whole numbers, of which none is largest or least between the ends of both ranges."""
+
+
+def bounds_to_try(graph: Graph, *, half: bool) -> Iterator[int | None]:
+    """Yield bounds of what a run gives, none first, then ever smaller ones: sizes of what is picked from among them."""
+    sizes = {
+        graph.shape(node.inputs[0])[int(number(node, "axis"))] - 1
+        for node in graph.nodes
+        if node.op_type in ("Gather", "GatherElements")
+    }
+    yield None
+    if any(info.dtype.kind in "iu" for info in graph.inputs):
+        yield from sorted({_EXACT[half], *_BOUNDS, *sizes} - {0}, reverse=True)
+
+
+def _picked_sizes(graph: Graph, views: dict[str, str]) -> dict[str, int]:
+    """Return the inputs that pick places of one axis or more, with the size of the smallest: runs check them."""
+    sizes: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.op_type in ("Gather", "GatherElements") and reads_places(graph, views, node, node.inputs[1]):
+            size = graph.shape(node.inputs[0])[int(number(node, "axis"))]
+            source = views[node.inputs[1]]
+            sizes[source] = min(size, sizes.get(source, size))
+    return sizes
 
 
 def kernel_of(node: Node) -> tuple[str, str]:

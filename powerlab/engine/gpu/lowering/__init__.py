@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from powerlab.domain.errors import PowerlabError
@@ -65,7 +65,7 @@ from powerlab.engine.gpu.lowering.volume import lower_conv_volume
 from powerlab.engine.gpu.picking import place_views, reads_places
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
-from powerlab.engine.gpu.whole_numbers import WholeNumbers
+from powerlab.engine.gpu.whole_numbers import WholeNumbers, bounds_to_try
 from powerlab.engine.ir.graph import Graph, Node
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
@@ -134,20 +134,19 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    check_lowered(graph, half=half)
-    whole = WholeNumbers(graph, half=half)
+    whole = check_lowered(graph, half=half)
     if odd := [info.name for info in graph.outputs if info.dtype.kind != "f" and whole.range_of(info.name) is None]:
         raise PowerlabError(
             f"the output {odd[0]!r} is no float and no small whole number, and a GPU gives out no other yet; use the "
             "device cpu."
         )
-    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
+    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target), bounded=whole.bounded)
     lower_nodes(builder)
     return builder.finish()
 
 
-def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False) -> None:
-    """Refuse what cannot be lowered.
+def check_lowered(graph: Graph, small: Collection[str] = (), *, half: bool = False) -> WholeNumbers:
+    """Refuse what cannot be lowered, and return the whole numbers that are computed as floats.
 
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
@@ -157,25 +156,40 @@ def check_lowered(graph: Graph, small: Iterable[str] = (), *, half: bool = False
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
     """
-    constants, exact, places = graph.kept_constants, set(small), place_views(graph)
-    whole = WholeNumbers(graph, half=half)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
         if half and node.op_type in TRAINING:
             raise PowerlabError(f"{node} is not supported on a GPU in 16 bits yet; ask for fp32, or use the cpu.")
+        for name in filter(None, (*node.inputs, *node.outputs)):
+            if 0 in (shape := graph.tensors[name].shape):
+                raise PowerlabError(f"the tensor {name!r} has shape {list(shape)}: it is empty.")
+    first: tuple[Node, str] | None = None
+    for most in bounds_to_try(graph, half=half):
+        whole = WholeNumbers(graph, half=half, most=most)
+        unknown = _unknown(graph, whole, small)
+        if unknown is None:
+            return whole
+        first = first or unknown
+    assert first is not None  # noqa: S101 - one bound is tried at least
+    node, name = first
+    raise PowerlabError(
+        f"{node} has the {graph.tensors[name].dtype} tensor {name!r}, and on a GPU the engine computes with floats and "
+        "small whole numbers alone yet; use the device cpu for this model."
+    )
+
+
+def _unknown(graph: Graph, whole: WholeNumbers, small: Collection[str]) -> tuple[Node, str] | None:
+    """Return a tensor with which a GPU cannot compute, and the node that would have it to; None without any."""
+    constants, exact, places = graph.kept_constants, set(small), place_views(graph)
+    for node in graph.nodes:
         if node.op_type == "Reshape" and node.inputs[0] in exact:
             exact.update(node.outputs)
         for name in filter(None, (*node.inputs, *node.outputs)):
-            info = graph.tensors[name]
             known = name in constants or name in exact or reads_places(graph, places, node, name)
             if not known and not _is_known(graph, node, name) and not whole.reads(node, name):
-                raise PowerlabError(
-                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats and "
-                    "small whole numbers alone yet; use the device cpu for this model."
-                )
-            if 0 in info.shape:
-                raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
+                return node, name
+    return None
 
 
 def lower_nodes(builder: Builder) -> None:

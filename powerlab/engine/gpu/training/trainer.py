@@ -85,6 +85,7 @@ class GpuTrainer:
             dtypes={one.name: one.dtype for one in self._lowered.data}
             | dict.fromkeys((_NUMBERS, loss), np.dtype(np.float32)),
             picked=program.picked,
+            bounded=program.bounded,
             layout=self._layout,
             slices=slices,
         )
