@@ -147,6 +147,23 @@ def test_embeddings_train():
         on_gpu.step(np.array([[0, 1, 2, 7]] * 3), labels)
 
 
+def test_what_is_counted_of_a_mask_trains_while_it_is_small():
+    generator = np.random.default_rng(2)
+    nodes = [
+        helper.make_node("CumSum", ["x", "axis"], ["count"]),
+        helper.make_node("Cast", ["count"], ["f"], to=1),
+        helper.make_node("Gemm", ["f", "w"], ["y"]),
+    ]
+    constants = {"axis": np.array(1), "w": generator.standard_normal((4, 5)).astype("f4")}
+    graph = load_bytes(model_bytes(nodes, {"x": np.zeros((3, 4), np.int64)}, constants=constants, opset=13))
+    on_gpu, on_cores = (TrainingSession(graph, device=device) for device in ("gpu", "cpu"))
+    mask, labels = generator.integers(0, 2, (3, 4)), generator.integers(0, 5, 3)
+    assert on_gpu.step(mask, labels) == pytest.approx(on_cores.step(mask, labels), rel=TOLERANCE)
+    close(on_gpu.gradients(), on_cores.gradients())
+    with pytest.raises(PowerlabError, match="the input 'x' holds 0 to 32769, and this model on a GPU takes"):
+        on_gpu.step(np.where(np.arange(4) == 1, 2**15 + 1, np.zeros((3, 1), np.int64)), labels)
+
+
 def test_a_network_of_the_zoo_trains_as_on_the_cores():
     compared("resnet18@64", steps=1, batch_size=2)
 

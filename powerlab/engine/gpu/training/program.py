@@ -61,8 +61,8 @@ def lower_step(network: Graph, step: TrainingStep, target: Target, slices: int) 
     moved = {one.before: one for one in (*step.statistics, *step.update.kept)}
     data = tuple(info for info in graph.inputs if info.name not in moved)
     passes = replace(graph, inputs=data, outputs=graph.outputs[:1])
-    check_lowered(passes, [info.name for info in data if info.name == step.target.name])
-    builder = Builder(graph=passes, target=target, half=False, choose=by_rule(target))
+    whole = check_lowered(passes, [info.name for info in data if info.name == step.target.name])
+    builder = Builder(graph=passes, target=target, half=False, choose=by_rule(target), bounded=whole.bounded)
     kept = {}
     for name, one in moved.items():
         info = one.of(step.update.graph, step.graph)
